@@ -1,0 +1,1 @@
+"""What a contextual word representation is worth on a downstream task."""

@@ -1,0 +1,61 @@
+"""What a task plug-in offers; `tasks/<name>.py` holds one each, and nothing else knows their names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any, ClassVar, Protocol, TypeVar
+
+from torch import Tensor
+
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.tensors import Head, Widths
+from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
+
+
+class Example(Protocol):
+    """One typed example; each task has its own frozen dataclass."""
+
+    @property
+    def id(self) -> str: ...
+
+
+E = TypeVar("E", bound=Example)
+
+
+class Task(Protocol[E]):
+    """Pure functions over one example type; the fields of a plug-in are its settings."""
+
+    version: ClassVar[int]  # raised when scores stop being comparable
+    metric: ClassVar[str]  # the key of `score` that dev data choose by
+    higher_is_better: ClassVar[bool]
+
+    def read(self, files: SplitFiles) -> Iterable[E]:
+        """Typed examples of one split, in file order, with unique ids."""
+        ...
+
+    def sentences(self, example: E) -> Mapping[str, tuple[Words, ...]]:
+        """The token sequences the encoder reads, by stream; treebank escapes undone."""
+        ...
+
+    def vocabularies(self, examples: Sequence[E]) -> Mapping[str, Vocabulary]:
+        """Characters, labels and the like, from the training examples; word ids are the pipeline's."""
+        ...
+
+    def index(self, example: E, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
+        """The fields of one example; batches pad them with zeros."""
+        ...
+
+    def build_head(self, vocabularies: Vocabularies, widths: Widths) -> Head: ...
+
+    def gold(self, example: E) -> Prediction:
+        """The right answer in the form of a prediction: scored against itself it is perfect."""
+        ...
+
+    def count(self, example: E, prediction: Prediction) -> Counts:
+        """Numbers of one example whose sum over a split decides its score."""
+        ...
+
+    def score(self, counts: Sequence[Counts]) -> Scores: ...
+
+
+AnyTask = Task[Any]

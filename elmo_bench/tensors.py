@@ -1,0 +1,73 @@
+"""What flows between the data, the representations and the heads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import ClassVar, Literal, Protocol
+
+from torch import Tensor
+
+from elmo_bench.types import Prediction
+
+
+@dataclass(frozen=True)
+class Stream:
+    """The frozen encoder's layers for the token sequences of one name in a batch, before mixing."""
+
+    layers: Tensor  # (rows, layers, time, dim); layers and dim are 0 where ELMo is absent
+    mask: Tensor  # (rows, time), true at real tokens
+    rows_per_example: tuple[int, ...]  # one each, but for documents: one row per sentence
+
+
+@dataclass(frozen=True)
+class Batch:
+    """Some examples as tensors: representations by stream, everything else by field."""
+
+    ids: tuple[str, ...]
+    streams: Mapping[str, Stream]
+    fields: Mapping[str, Tensor]  # (examples, ...), padded with zeros at the end of every dimension
+
+    def __len__(self) -> int:
+        return len(self.ids)
+
+
+@dataclass(frozen=True)
+class Widths:
+    """How many ELMo features a head finds at each place; 0 where ELMo is absent."""
+
+    at_input: int
+    at_output: int
+
+
+@dataclass(frozen=True)
+class Injected:
+    """The mixed representations of one stream, ready to be concatenated."""
+
+    at_input: Tensor  # (rows, time, widths.at_input)
+    at_output: Tensor  # (rows, time, widths.at_output)
+    mask: Tensor  # (rows, time)
+
+
+@dataclass(frozen=True)
+class HeadOutput:
+    """What a head computes for one batch; decode turns the scores into predictions."""
+
+    loss: Tensor  # scalar
+    scores: Mapping[str, Tensor]
+
+
+class Head(Protocol):
+    """The trainable part of a task; every head is also a torch.nn.Module.
+
+    A `one_pass` head has no loss: it sees every training batch once through `observe`,
+    then `finish`, and is ready to decode.
+    """
+
+    fitting: ClassVar[Literal["gradient", "one_pass"]]
+
+    def __call__(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput: ...
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[Prediction]:
+        """One plain JSON-serialisable prediction per example."""
+        ...

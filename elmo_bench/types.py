@@ -1,0 +1,62 @@
+"""The words every room of the house uses: token sequences, predictions, scores, and errors with an exit code."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+Words = tuple[str, ...]
+"""One tokenised sequence, as the encoder reads it."""
+
+Prediction = Any
+"""What a head decodes for one example: plain JSON-serialisable Python."""
+
+Counts = dict[str, float]
+"""One row of numbers for one example; summed rows make a score."""
+
+Scores = dict[str, float]
+"""Named statistics of summed counts, in percent unless the name says otherwise."""
+
+
+@dataclass(frozen=True)
+class SplitFiles:
+    """Where one split of a corpus lies and how to read it; tasks see nothing else of a data source."""
+
+    split: str  # train, dev or test
+    format: str  # the name of a reader the task knows
+    paths: tuple[Path, ...]
+    options: Mapping[str, Any] = field(default_factory=dict)  # further keys of the corpus entry
+
+
+class BenchError(Exception):
+    """A failure with a message a person can act on; subclasses carry the exit code."""
+
+    exit_code = 1
+
+
+class DataError(BenchError):
+    """The content of a file is not what its format promises; the message starts with file:line."""
+
+
+class DamagedFileError(BenchError):
+    """A file this project wrote does not match its checksum and cannot be rebuilt here."""
+
+
+class UsageError(BenchError):
+    """The command or configuration asks for something that does not exist or does not fit."""
+
+    exit_code = 2
+
+
+class DataMissingError(BenchError):
+    """A file that the configuration names is not there."""
+
+    exit_code = 3
+
+
+class InterruptedRunError(BenchError):
+    """The run was asked to stop; its checkpoint is written and the same command goes on from it."""
+
+    exit_code = 130
