@@ -1,4 +1,4 @@
-"""The words every room of the house uses: token sequences, predictions, scores, and errors with an exit code."""
+"""The words every room uses: token sequences, predictions, scores, and errors with an exit code."""
 
 from __future__ import annotations
 

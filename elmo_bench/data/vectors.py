@@ -28,7 +28,7 @@ class WordTable:
         return {word: row + 2 for row, word in enumerate(self.words)}
 
     def ids(self, words: Words) -> Tensor:
-        """(time,) row numbers: the exact word, else lower-cased, else with digits as a number token, else 1."""
+        """(time,) row numbers: the word itself, else lower-cased, else its number token, else 1."""
         return torch.tensor([self._row(word) for word in words], dtype=torch.long)
 
     def _row(self, word: str) -> int:

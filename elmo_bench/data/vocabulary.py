@@ -52,7 +52,7 @@ class Vocabulary:
         if UNKNOWN in self._numbers:
             return self._numbers[UNKNOWN]
         raise BenchError(
-            f"{item!r} is not among the {len(self)} labels seen in training ({', '.join(self.items[:8])}, ...)"
+            f"{item!r} is not among the {len(self)} labels of the training data ({', '.join(self.items[:8])})"
         )
 
     def numbers(self, items: Iterable[str]) -> list[int]:
