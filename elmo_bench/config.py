@@ -1,0 +1,221 @@
+"""The typed form of everything a person may change between two runs.
+
+YAML and the command line speak plain keys; `read_config` turns them once into these frozen models and
+refuses what is unknown, missing, mistyped or out of range, naming the key.
+"""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Literal, TypeVar
+
+from pydantic import BaseModel, ConfigDict, Field, ValidationError
+
+from elmo_bench.types import UsageError
+
+
+class Config(BaseModel):
+    """A frozen group of settings that knows all of its keys."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
+
+
+class ElmoConfig(Config):
+    """How the encoder's layers enter the task model; `where: none` is the baseline."""
+
+    where: Literal["none", "input", "output", "both"]
+    layers: Literal["all", "last"] | int
+    lam: float = Field(alias="lambda", ge=0, allow_inf_nan=False)  # `lambda` is a Python keyword
+    layer_norm: bool
+    dropout: float = Field(ge=0, lt=1)
+    gamma: Literal["learned", "fixed"]
+
+
+class ElmoDefaults(Config):
+    """The paper's own choice for one task; `conf/elmo/*.yaml` reads it."""
+
+    where: Literal["input", "output", "both"]
+    lam: float = Field(alias="lambda", ge=0, allow_inf_nan=False)
+    layer_norm: bool
+    dropout: float = Field(ge=0, lt=1)
+    layers: Literal["all", "last"] | int = "all"
+    gamma: Literal["learned", "fixed"] = "learned"
+
+
+class OptimiserConfig(Config):
+    name: Literal["adam", "adadelta", "adagrad"]
+    lr: float = Field(gt=0)
+    rho: float = Field(default=0.95, gt=0, lt=1)  # adadelta only
+    eps: float = Field(default=1e-8, gt=0)
+    weight_decay: float = Field(default=0.0, ge=0)
+
+
+class ClipConfig(Config):
+    by: Literal["norm", "value", "none"]
+    at: float = Field(default=1.0, gt=0)
+
+
+class TrainingConfig(Config):
+    """How a head is fitted; `one_pass` heads read only the batch size."""
+
+    optimiser: OptimiserConfig
+    clip: ClipConfig
+    schedule: Literal["constant", "halving", "staircase"] = "constant"  # halving: when dev does not improve
+    decay: float = Field(default=0.999, gt=0, le=1)  # staircase only
+    decay_every: int = Field(default=100, ge=1)  # staircase only, in steps
+    batch_size: int = Field(ge=1)
+    bucket_by_length: bool = False
+    epochs: int = Field(ge=1)
+    patience: int = Field(ge=1)
+    ema: float = Field(default=0.0, ge=0, lt=1)  # weight averaging; 0 is off
+
+
+class CorpusConfig(Config):
+    """One corpus of one source: what to read, and what a person must know to get it."""
+
+    format: str
+    train: str | tuple[str, ...] | None = None
+    dev: str | tuple[str, ...] | None = None
+    test: str | tuple[str, ...] | None = None
+    dev_share: float = Field(default=0.0, ge=0, lt=1)  # of whole groups held out of train by a seeded hash
+    options: dict[str, Any] = Field(default_factory=dict)  # for the reader
+    licence: str = ""
+    get: str = ""  # how to obtain it
+    note: str = ""  # for captions
+    hub: str = ""  # repository of a data set on the Hugging Face Hub
+    revision: str = ""
+    hub_config: str = ""
+
+
+class TaskConfig(Config):
+    """One file of conf/task: plug-in, the paper's settings, sources and corpora."""
+
+    name: str
+    plugin: str  # dotted path of the task's class
+    title: str = ""  # as tables print it
+    settings: dict[str, Any]  # the fields of the plug-in
+    training: TrainingConfig
+    elmo: ElmoDefaults
+    words: dict[str, Any] = Field(default_factory=dict)  # read by conf/words
+    sources: dict[str, dict[str, Any]]
+
+
+class WordsConfig(Config):
+    """The task's own static word vectors."""
+
+    kind: Literal["file", "random", "none"]
+    file: Path | None = None
+    dim: int = Field(default=0, ge=0)  # of random vectors; a file has its own
+    trainable: bool
+
+
+class EncoderConfig(Config):
+    """Which frozen encoder stands behind ELMo."""
+
+    name: str
+    kind: Literal["sample", "untrained", "model", "file", "words"]
+    state: Literal["reset"] = "reset"  # carried state is the library's, for parity with the reference
+    directory: Path | None = None  # model: a directory with options, weights and more
+    options: Path | None = None  # file: the published pair
+    weights: Path | None = None
+    file: Path | None = None  # words: static vectors
+    bilm: dict[str, Any] | None = None  # sample and untrained: architecture and schedule
+    precision: Literal["float32", "bfloat16"] = "float32"
+
+
+class DataConfig(Config):
+    """Where the examples come from and how many are used."""
+
+    source: Literal["sample", "open", "paper", "files"]
+    corpus: str | None = None
+    fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, nested and seeded
+    limit: int | None = Field(default=None, ge=1)  # of the training examples
+    format: str | None = None  # files only, like the three below
+    train: str | tuple[str, ...] | None = None
+    dev: str | tuple[str, ...] | None = None
+    test: str | tuple[str, ...] | None = None
+
+
+class StoreConfig(Config):
+    mode: Literal["disk", "ram", "off"]
+    dtype: Literal["float16", "float32"]
+
+
+class TrainerConfig(Config):
+    accelerator: Literal["cpu", "gpu", "auto"]
+    devices: int = Field(ge=1)
+    precision: Literal["32-true", "bf16-mixed", "16-mixed"]
+    threads: int | None = Field(default=None, ge=1)
+    checkpoint_seconds: float = Field(default=60.0, ge=0)
+
+
+class TrackingConfig(Config):
+    kind: Literal["off", "wandb"]
+    project: str = "elmo_bench"
+    group: str | None = None
+    tags: tuple[str, ...] = ()
+
+
+class PathsConfig(Config):
+    """Places on this machine; never part of a run's identity."""
+
+    data: Path
+    local: Path  # corpora under the user's own licence
+    vectors: Path
+    models: Path
+    runs: Path
+    records: Path
+    cache: Path
+
+
+class RunConfig(Config):
+    """One run, or one job of a sweep."""
+
+    task: TaskConfig
+    elmo: ElmoConfig
+    encoder: EncoderConfig
+    words: WordsConfig
+    data: DataConfig
+    size: str
+    store: StoreConfig
+    trainer: TrainerConfig
+    tracking: TrackingConfig
+    paths: PathsConfig
+    seed: int = Field(ge=0, lt=2**31)
+    limit: int | None = Field(default=None, ge=1)  # examples of every split, for trying things out
+    debug: Literal["fast"] | None = None
+    force: bool = False
+    plan: bool = False
+
+
+ConfigType = TypeVar("ConfigType", bound=BaseModel)
+
+
+def read_config(kind: type[ConfigType], raw: Mapping[str, Any], where: str = "") -> ConfigType:
+    """Validate plain values, or raise a UsageError that names every key that is wrong."""
+    try:
+        return kind.model_validate(raw)
+    except ValidationError as error:
+        raise UsageError(explain_validation(error, kind.model_fields, where)) from None
+
+
+def explain_validation(error: ValidationError, fields: Mapping[str, Any], where: str = "") -> str:
+    """One line per wrong key: what was expected, what came."""
+    lines = []
+    for problem in error.errors():
+        key = ".".join([*filter(None, [where]), *(str(part) for part in problem["loc"])])
+        if problem["type"] == "extra_forbidden":
+            lines.append(f"{key}: there is no such key{nearest(str(problem['loc'][-1]), fields)}")
+        elif problem["type"] == "missing":
+            lines.append(f"{key}: a value is needed")
+        else:
+            lines.append(f"{key}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {problem['input']!r}")
+    return "\n".join(lines)
+
+
+def nearest(word: str, choices: Mapping[str, Any] | list[str]) -> str:
+    """A hint at the closest known name, or nothing where none is close."""
+    match = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
+    return f"; did you mean {match[0]!r}?" if match else ""

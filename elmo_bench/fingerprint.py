@@ -1,0 +1,41 @@
+"""Canonical hashes of values and files: what makes two runs the same run."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Any
+
+NUMERICS = 1
+"""Raised whenever the same configuration would give other numbers than before."""
+
+
+def hash_value(value: Any) -> str:
+    """sha256 of a JSON value, independent of the order of keys; 1 and 1.0 are the same number."""
+    text = json.dumps(_canonical(value), sort_keys=True, separators=(",", ":"), ensure_ascii=False)
+    return hashlib.sha256(text.encode()).hexdigest()
+
+
+def hash_file(path: Path) -> str:
+    """sha256 of a file's bytes."""
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()
+
+
+def hash_files(paths: Iterable[Path]) -> str:
+    """sha256 over the contents of several files in order; their names and places do not matter."""
+    return hash_value([hash_file(path) for path in paths])
+
+
+def _canonical(value: Any) -> Any:
+    if isinstance(value, dict):
+        return {str(key): _canonical(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_canonical(item) for item in value]
+    if isinstance(value, float) and value.is_integer():
+        return int(value)
+    if isinstance(value, Path):
+        raise TypeError(f"a path is not part of an identity: {value}")
+    return value
