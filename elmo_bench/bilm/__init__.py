@@ -1,0 +1,1 @@
+"""The bidirectional language model of the paper: options, characters, network, weight files, fast engine."""
