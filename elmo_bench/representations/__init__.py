@@ -1,0 +1,1 @@
+"""From frozen encoders to what a head reads: encode once, store, mix, inject."""
