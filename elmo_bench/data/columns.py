@@ -1,0 +1,63 @@
+"""Column files in the CoNLL tradition: a token per line, a blank line after each sentence."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_bench.data.lines import fault, read_lines, shown
+
+DOCUMENT_START = "-DOCSTART-"
+# Only blanks and tabs separate columns: a no-break space may be part of a word.
+SEPARATOR = re.compile(r"[ \t]+")
+
+
+@dataclass(frozen=True)
+class ColumnSentence:
+    """The rows between two blank lines; they stand on consecutive lines of their file."""
+
+    document: int  # how many document starts came before it
+    first_line: int
+    rows: tuple[tuple[str, ...], ...]
+
+    def column(self, index: int) -> tuple[str, ...]:
+        """One column from top to bottom; -1 is the last."""
+        return tuple(row[index] for row in self.rows)
+
+
+def read_columns(path: Path, minimum: int) -> Iterator[ColumnSentence]:
+    """Sentences of a column file; every row has as many columns as the first, at least `minimum`."""
+    width = 0
+    document = 0
+    first_line = 1
+    rows: list[tuple[str, ...]] = []
+    for number, line in read_lines(path):
+        row = split_columns(line)
+        if row and row[0] != DOCUMENT_START:
+            width = width or max(len(row), minimum)
+            if len(row) != width:
+                raise fault(
+                    path,
+                    number,
+                    f"{width} columns",
+                    f"{len(row)}: {shown(line)}",
+                    "every row needs all columns",
+                )
+            if not rows:
+                first_line = number
+            rows.append(row)
+            continue
+        if rows:
+            yield ColumnSentence(document, first_line, tuple(rows))
+            rows = []
+        document += bool(row)
+    if rows:
+        yield ColumnSentence(document, first_line, tuple(rows))
+
+
+def split_columns(line: str) -> tuple[str, ...]:
+    """The columns of one line; none for a blank line."""
+    stripped = line.strip(" \t")
+    return tuple(SEPARATOR.split(stripped)) if stripped else ()

@@ -1,0 +1,33 @@
+"""What all metrics share: rows of counts summed, and precision, recall and F1 of the sums."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+
+from elmo_bench.types import Counts, Scores
+
+
+def sum_counts(counts: Iterable[Counts]) -> Counts:
+    """One row with the sum of every number."""
+    total: defaultdict[str, float] = defaultdict(float)
+    for row in counts:
+        for name, number in row.items():
+            total[name] += number
+    return dict(total)
+
+
+def percentage(part: float, whole: float) -> float:
+    """Part of whole in percent; 0 of nothing is 0, as every official scorer here has it."""
+    return 100 * part / whole if whole else 0.0
+
+
+def harmonic_mean(precision: float, recall: float) -> float:
+    """F1 of precision and recall."""
+    return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
+
+
+def score_matches(correct: float, predicted: float, gold: float) -> Scores:
+    """Precision, recall and F1 of `correct` matches."""
+    precision, recall = percentage(correct, predicted), percentage(correct, gold)
+    return {"precision": precision, "recall": recall, "f1": harmonic_mean(precision, recall)}
