@@ -1,0 +1,98 @@
+"""The layers heads are built from; every one of them leaves padding without influence."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_bench.data.vectors import WordTable
+
+
+class WordEmbedding(nn.Module):
+    """A task's own word vectors, starting from its word table; of width 0 where it has none."""
+
+    def __init__(self, table: WordTable) -> None:
+        super().__init__()
+        self.dim = table.dim
+        self.vectors = nn.Parameter(table.matrix.clone(), requires_grad=table.trainable and table.dim > 0)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        return F.embedding(ids, self.vectors, padding_idx=0)  # (rows, time, dim)
+
+
+class CharacterCnn(nn.Module):
+    """Each word's characters through one convolution, ReLU and the maximum over the word's positions."""
+
+    def __init__(self, characters: int, dim: int, filters: int, width: int) -> None:
+        super().__init__()
+        self.dim = filters
+        self.width = width
+        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.filters = nn.Linear(width * dim, filters)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(rows, time, characters) numbers, zero where there is no character, to (rows, time, filters)."""
+        words, places = distinct_rows(ids.flatten(0, 1))  # (distinct, characters), (rows * time,)
+        around = F.pad(words, ((self.width - 1) // 2, self.width // 2))
+        real = words != 0
+        windows = around.unfold(1, self.width, 1)[real]  # (real characters, width)
+        features = torch.relu(self.filters(self.vectors(windows).flatten(1)))  # (real characters, filters)
+        # a word without characters, which is padding, takes the initial value
+        best = torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (distinct, filters)
+        return best[places].view(*ids.shape[:2], self.dim)  # (rows, time, filters)
+
+
+def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The different rows of a matrix of numbers, and for every row the place of its equal among them."""
+    distinct, places = torch.unique(rows, dim=0, return_inverse=True)
+    return distinct, places
+
+
+class VariationalDropout(nn.Module):
+    """Dropout with one mask for all time steps of a sequence (Gal and Ghahramani 2016)."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0.0:
+            return x
+        kept = x.new_empty(x.shape[0], 1, x.shape[2]).bernoulli_(1.0 - self.rate)
+        return x * kept.div_(1.0 - self.rate)  # (rows, time, dim)
+
+
+class BiLstm(nn.Module):
+    """One bidirectional LSTM layer over sequences of different lengths; zeros at padding."""
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.inputs, self.dim = inputs, 2 * hidden
+        self.lstm = nn.LSTM(inputs, hidden, batch_first=True, bidirectional=True)
+        initialise_lstm(self.lstm)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
+        return states  # (rows, time, 2 * hidden)
+
+
+def initialise_lstm(lstm: nn.LSTM) -> None:
+    """Input weights by Glorot, recurrent ones orthogonal per gate, forget bias 1, as Keras has it."""
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("weight_ih"):
+            nn.init.xavier_uniform_(parameter)
+        elif name.startswith("weight_hh"):
+            initialise_orthogonal(parameter, blocks=4)
+        else:
+            nn.init.zeros_(parameter)
+            if name.startswith("bias_ih"):
+                nn.init.ones_(parameter.data.chunk(4)[1])
+
+
+def initialise_orthogonal(weight: Tensor, blocks: int) -> None:
+    """Make each of the stacked gate blocks of a weight orthogonal on its own."""
+    for block in weight.data.chunk(blocks):
+        nn.init.orthogonal_(block)

@@ -1,0 +1,89 @@
+"""The NER head on given mixed tokens."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+from elmo_bench.data.tags import convert_tags
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.heads.ner import NerHead, NerHeadSettings
+from elmo_bench.tensors import Widths
+from tests.unit.head_batches import (
+    ABSENT,
+    PLACES,
+    Row,
+    assert_gradients_everywhere,
+    assert_padding_and_order_change_nothing,
+    fit,
+    predictions,
+    words,
+)
+
+SENTENCES = [
+    ("a b c d e", "O B-X I-X I-X O"),
+    ("f", "B-Y"),
+    ("g a h", "O O B-X"),
+    ("b c", "B-Y I-Y"),
+]
+TAGS = Vocabulary.closed(["O", *(f"{prefix}-{kind}" for kind in "XY" for prefix in "BILU")])
+CHARACTERS = Vocabulary.open("abcdefgh")
+SMALL = NerHeadSettings(
+    character_dim=4, character_filters=8, lower_hidden=6, upper_hidden=5, character_width=2, dropout=0.1
+)
+
+
+def build(widths: Widths, word_dim: int = 4, settings: NerHeadSettings = SMALL) -> NerHead:
+    torch.manual_seed(0)
+    table = words(word_dim)
+    return NerHead(settings, Vocabularies(table, {"characters": CHARACTERS, "tags": TAGS}), widths)
+
+
+def rows(widths: Widths) -> list[Row]:
+    generator = torch.Generator().manual_seed(2)
+    table = words()
+    made = []
+    for text, tags in SENTENCES:
+        tokens = tuple(text.split())
+        spelt = [CHARACTERS.numbers(token * (place + 1)) for place, token in enumerate(tokens)]
+        fields = {
+            "words": table.ids(tokens),
+            "characters": torch.nn.utils.rnn.pad_sequence([torch.tensor(word) for word in spelt], True),
+            "tags": torch.tensor(TAGS.numbers(convert_tags(tags.split(), "BIOUL"))),
+        }
+        features = [torch.randn(len(tokens), width, generator=generator) for width in vars(widths).values()]
+        made.append(Row(text, fields, *features))
+    return made
+
+
+@pytest.mark.parametrize("widths", PLACES, ids=str)
+def test_gradients_reach_everything(widths: Widths) -> None:
+    assert_gradients_everywhere(build(widths), rows(widths))
+
+
+@pytest.mark.parametrize("word_dim", [0, 4])
+@pytest.mark.parametrize("widths", PLACES, ids=str)
+def test_padding_and_order_change_nothing(widths: Widths, word_dim: int) -> None:
+    assert_padding_and_order_change_nothing(build(widths, word_dim), rows(widths))
+
+
+def test_a_tiny_set_is_learnt_by_heart() -> None:
+    for widths in (ABSENT, Widths(6, 6)):
+        head, examples = build(widths), rows(widths)
+        fit(head, examples)
+        assert predictions(head, examples) == [tags.split() for _, tags in SENTENCES]
+
+
+def test_dropout_keeps_one_mask_per_sequence() -> None:
+    head = build(Widths(6, 0))
+    x = torch.ones(3, 7, 50)
+    dropped = head.dropout.train()(x)
+    assert dropped.equal(dropped[:, :1].expand_as(dropped))
+    assert dropped.unique().tolist() == pytest.approx([0.0, 1 / 0.9])
+    assert head.dropout.eval()(x).equal(x)
+
+
+def test_the_papers_sizes_are_the_default() -> None:
+    head = build(Widths(1024, 0), word_dim=50, settings=NerHeadSettings())
+    assert head.lower.inputs == 1202
+    assert (head.lower.dim, head.upper.dim) == (400, 200)
