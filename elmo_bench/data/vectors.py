@@ -1,14 +1,38 @@
-"""Static word vectors: the table a head's word embedding starts from, and the look-up into it."""
+"""Static word vectors: files, the table a head's word embedding starts from, and the look-up into it."""
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
+from pathlib import Path
+from typing import Literal
 
+import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
-from elmo_bench.types import Words
+from elmo_bench.data.lines import BYTE_ORDER_MARK, decode_line, fault, open_bytes, shown
+from elmo_bench.types import UsageError, Words
+
+NUMBER = "<number>"
+LINES_AT_ONCE = 8192
+LARGEST = float(np.finfo(np.float32).max)
+SMALL = 0.05  # half the range of random rows beside vectors from a file
+
+Match = Literal["exact", "lower_cased", "number", "training_only", "unknown"]
+MATCHES: tuple[Match, ...] = ("exact", "lower_cased", "number", "training_only", "unknown")
+
+
+@dataclass(frozen=True)
+class WordVectors:
+    """What a file of word vectors holds, in its order."""
+
+    words: tuple[str, ...]
+    matrix: NDArray[np.float32]  # (words, dim)
 
 
 @dataclass(frozen=True)
@@ -18,6 +42,7 @@ class WordTable:
     words: tuple[str, ...]  # row of a word = its position here + 2
     matrix: Tensor  # (2 + words, dim); dim is 0 where a task has no word vectors
     trainable: bool
+    from_file: int = 0  # so many of the first words have vectors from a file
 
     @property
     def dim(self) -> int:
@@ -29,7 +54,144 @@ class WordTable:
 
     def ids(self, words: Words) -> Tensor:
         """(time,) row numbers: the word itself, else lower-cased, else its number token, else 1."""
-        return torch.tensor([self._row(word) for word in words], dtype=torch.long)
+        return torch.tensor([self._find(word)[0] for word in words], dtype=torch.long)
 
-    def _row(self, word: str) -> int:
-        return self._rows.get(word) or self._rows.get(word.lower()) or 1
+    def _find(self, word: str) -> tuple[int, Match]:
+        rows = self._rows
+        if row := rows.get(word):
+            return row, "exact" if row < self.from_file + 2 else "training_only"
+        if row := rows.get(word.lower()):
+            return row, "lower_cased" if row < self.from_file + 2 else "training_only"
+        if is_number(word) and (row := rows.get(NUMBER)):
+            return row, "number"
+        return 1, "unknown"
+
+    def coverage(self, sentences: Iterable[Words]) -> dict[str, float]:
+        """How many tokens there are, and the percentage of them found in each way."""
+        found = Counter(self._find(word)[1] for words in sentences for word in words)
+        tokens = found.total()
+        return {"tokens": tokens} | {match: 100 * found[match] / max(tokens, 1) for match in MATCHES}
+
+
+def is_number(word: str) -> bool:
+    """Digits with nothing but signs around them: 1987, 3.14, $5, 10-12."""
+    return any(map(str.isdigit, word)) and not any(map(str.isalpha, word))
+
+
+def word_table(
+    kind: Literal["file", "random", "none"],
+    vectors: WordVectors | None,
+    training_words: Iterable[str],
+    dim: int,
+    seed: int,
+    trainable: bool,
+) -> WordTable:
+    """A table of the file's words, a number token, and the training words that neither covers.
+
+    `vectors` goes with kind `file`, which has its own dimension; `dim` with kind `random`.
+    """
+    if kind == "none":
+        return WordTable((), torch.zeros(2, 0), trainable=False)
+    if kind == "random":
+        if dim < 1:
+            raise UsageError(f"words.dim: expected a positive dimension for random word vectors, got {dim}")
+        vectors, half_range = WordVectors((), np.zeros((0, dim), np.float32)), (3 / dim) ** 0.5  # of length 1
+    else:
+        half_range = SMALL
+    if vectors is None:
+        raise ValueError("words of kind 'file' need the vectors of a file")
+    covered = with_number(vectors)
+    base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
+    added = sorted({word for word in training_words if base._find(word)[1] == "unknown"})
+    words = (*base.words, *added)
+    known = torch.from_numpy(covered.matrix)  # (covered words, dim)
+    strangers = torch.rand(
+        len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
+    )
+    matrix = torch.cat([torch.zeros(2, known.shape[1]), known, (2 * strangers - 1) * half_range])
+    return WordTable(words, matrix, trainable, from_file=len(covered.words))
+
+
+def with_number(vectors: WordVectors) -> WordVectors:
+    """The vectors and, where the file has numbers but no number token, the mean of the numbers as one."""
+    numbers = [row for row, word in enumerate(vectors.words) if is_number(word)]
+    if not numbers or NUMBER in vectors.words:
+        return vectors
+    mean = vectors.matrix[numbers].mean(0, dtype=np.float64, keepdims=True).astype(np.float32)
+    return WordVectors((*vectors.words, NUMBER), np.concatenate([vectors.matrix, mean]))
+
+
+def read_vectors(path: Path) -> WordVectors:
+    """A text file `word v1 ... vn` as of GloVe or word2vec, plain or gzip; of equal words the first."""
+    words: dict[str, None] = {}
+    blocks: list[NDArray[np.float32]] = []
+    dim = 0
+    for first, lines in _numbered_batches(path):
+        dim = dim or _dimension(path, first, lines[0])
+        found, block = _parse(path, first, lines, dim)
+        fresh = {word: row for row, word in reversed(list(enumerate(found))) if word not in words}
+        rows = sorted(fresh.values())
+        words.update((found[row], None) for row in rows)
+        blocks.append(block[rows])
+    if not words:
+        raise fault(path, 1, "a word and its vector", "an empty file")
+    return WordVectors(tuple(words), np.concatenate(blocks))
+
+
+def _numbered_batches(path: Path) -> Iterator[tuple[int, list[bytes]]]:
+    with open_bytes(path) as file:
+        stripped = (line.rstrip(b" \r\n") for line in file)
+        first = next(stripped, None)
+        if first is None:
+            return
+        first = first.removeprefix(BYTE_ORDER_MARK)
+        number, lines = (2, []) if _is_header(first) else (1, [first])
+        while lines := lines + list(islice(stripped, LINES_AT_ONCE)):
+            yield number, lines
+            number += len(lines)
+            lines = []
+
+
+def _is_header(line: bytes) -> bool:
+    # word2vec's text format opens with the number of words and the dimension
+    fields = line.split(b" ")
+    return len(fields) == 2 and all(field.isdigit() for field in fields)
+
+
+def _dimension(path: Path, number: int, line: bytes) -> int:
+    dim = line.count(b" ")
+    if not dim:
+        raise fault(path, number, "a word and its vector, parted by single blanks", _shown(line))
+    return dim
+
+
+def _parse(path: Path, first: int, lines: Sequence[bytes], dim: int) -> tuple[list[str], NDArray[np.float32]]:
+    """Words and vectors of consecutive lines; fast where every line is plain, with care where one is not."""
+    parts = [line.partition(b" ") for line in lines]
+    try:
+        words = [decode_line(path, number, word) for number, (word, _, _) in enumerate(parts, start=first)]
+        block = np.loadtxt(
+            [numbers.decode("ascii") for _, _, numbers in parts],
+            dtype=np.float32, comments=None, delimiter=" ", ndmin=2,
+        )  # fmt: skip
+        if all(words) and block.shape == (len(lines), dim) and np.isfinite(block).all():
+            return words, block
+    except ValueError:  # some line is not a word and dim numbers: find it, or its word has blanks in it
+        pass
+    rows = [_parse_line(path, number, line, dim) for number, line in enumerate(lines, start=first)]
+    return [word for word, _ in rows], np.array([vector for _, vector in rows], dtype=np.float32)
+
+
+def _parse_line(path: Path, number: int, line: bytes, dim: int) -> tuple[str, list[float]]:
+    word, *numbers = line.rsplit(b" ", dim)
+    try:
+        vector = [float(text) for text in numbers]
+    except ValueError:
+        vector = []
+    if not word or len(vector) != dim or not all(abs(value) <= LARGEST for value in vector):
+        raise fault(path, number, f"a word and {dim} finite numbers, parted by single blanks", _shown(line))
+    return decode_line(path, number, word), vector
+
+
+def _shown(line: bytes) -> str:
+    return shown(line.decode("utf-8", errors="replace"))
