@@ -1,0 +1,177 @@
+"""What a biLM is trained and measured by: sampled and full softmax over the words next to each token."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from math import log, sqrt
+from typing import Any
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
+
+POSITIONS_PER_CHUNK = 256  # logits of a chunk stay in the cache and are never all in memory
+
+
+class Softmax(nn.Module):
+    """The output layer both directions share: one row per word of the vocabulary."""
+
+    def __init__(self, vocabulary: int, dim: int, generator: torch.Generator | None = None) -> None:
+        super().__init__()
+        drawn = torch.empty(vocabulary, dim).normal_(0.0, sqrt(1.0 / dim), generator=generator)
+        self.weight = nn.Parameter(drawn)
+        self.bias = nn.Parameter(torch.zeros(vocabulary))
+
+
+@dataclass(frozen=True)
+class Negatives:
+    """Words drawn for one batch to compare the true ones with, and how often each was to be expected."""
+
+    numbers: NDArray[np.int64]  # (negatives,), all different
+    expected: NDArray[np.float64]  # (negatives,)
+    tries: int  # draws it took to find that many different words
+
+
+def draw_negatives(count: int, vocabulary: int, seed: Sequence[int]) -> Negatives:
+    """Log-uniform over words by falling frequency, until `count` are different, as TensorFlow draws.
+
+    A function of its arguments alone, so that every process of a training run draws the same.
+    """
+    if not 0 < count < vocabulary:
+        raise ValueError(f"expected fewer negatives than the {vocabulary} words, got {count}")
+    generator = np.random.default_rng(list(seed))
+    drawn = np.empty(0, dtype=np.int64)
+    while True:
+        more = np.exp(generator.random(4 * count) * log(vocabulary + 1)).astype(np.int64) - 1
+        drawn = np.concatenate([drawn, np.minimum(more, vocabulary - 1)])
+        first_places = np.unique(drawn, return_index=True)[1]
+        if len(first_places) >= count:
+            break
+    places = np.sort(first_places)[:count]
+    tries = int(places[-1]) + 1
+    numbers = drawn[places]
+    return Negatives(numbers, expected_counts(numbers, vocabulary, tries), tries)
+
+
+def expected_counts(numbers: NDArray[np.int64], vocabulary: int, tries: int) -> NDArray[np.float64]:
+    """The probability that each word is among the different ones of so many draws."""
+    probabilities = np.log1p(1.0 / (numbers + 1.0)) / log(vocabulary + 1)
+    return np.asarray(-np.expm1(tries * np.log1p(-probabilities)))
+
+
+def full_loss(
+    softmax: Softmax, outputs: Tensor, targets: Tensor, product_dtype: torch.dtype | None = None
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy over the whole vocabulary: its sum, and without gradient each position's share."""
+    dtype = product_dtype or outputs.dtype
+    loss, shares = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+        outputs, softmax.weight, softmax.bias, None, None, targets, dtype
+    )
+    return loss, shares
+
+
+def sampled_loss(
+    softmax: Softmax,
+    outputs: Tensor,
+    targets: Tensor,
+    negatives: Negatives,
+    product_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy of each target among itself and the negatives, logits corrected by expected counts.
+
+    A negative that happens to be the target counts once (TensorFlow's remove_accidental_hits): corrected,
+    both have the same logit, so such a position needs no column of its own.
+    """
+    vocabulary, device = len(softmax.bias), targets.device
+    numbers = torch.from_numpy(negatives.numbers).to(device)
+    count = len(numbers)
+    places = torch.full((vocabulary,), count, device=device)
+    places[numbers] = torch.arange(count, device=device)
+    expected = np.concatenate(
+        [negatives.expected, expected_counts(targets.cpu().numpy(), vocabulary, negatives.tries)]
+    )
+    chosen = torch.cat([numbers, targets])
+    rows = nn.functional.embedding(chosen, softmax.weight)  # one gather, so one scatter on the way back
+    biases = softmax.bias[chosen] - torch.from_numpy(np.log(expected)).to(softmax.bias)
+    loss, shares = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
+        outputs,
+        rows[:count],
+        biases[:count],
+        rows[count:],
+        biases[count:],
+        places[targets],
+        product_dtype or outputs.dtype,
+    )
+    return loss, shares
+
+
+class _CrossEntropy(torch.autograd.Function):
+    """Cross-entropy among columns shared by all positions and, optionally, one more of each position's own.
+
+    The gradient is worked out in the forward pass, chunk by chunk, so that the logits are never all in
+    memory; `places` says which column is the true one, the position's own being the last.
+    """
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        outputs: Tensor,
+        rows: Tensor,
+        biases: Tensor,
+        own_rows: Tensor | None,
+        own_biases: Tensor | None,
+        places: Tensor,
+        dtype: torch.dtype,
+    ) -> tuple[Tensor, Tensor]:
+        keeps = any(ctx.needs_input_grad)
+        columns, products = len(rows), rows.to(dtype)
+        gradients = [torch.zeros_like(t) for t in (outputs, rows, biases)] if keeps else []
+        shares = torch.empty_like(outputs[:, 0])  # (positions,)
+        at_own = None if own_biases is None else torch.zeros_like(own_biases)
+        for start in range(0, len(outputs), POSITIONS_PER_CHUNK):
+            here = slice(start, start + POSITIONS_PER_CHUNK)
+            inputs, place = outputs[here].to(dtype), places[here].unsqueeze(1)
+            logits = torch.mm(inputs, products.t()).to(outputs.dtype).add_(biases)  # (chunk, columns)
+            if own_rows is not None and own_biases is not None:
+                own = (outputs[here] * own_rows[here]).sum(dim=1, keepdim=True) + own_biases[here, None]
+                logits = torch.cat([logits, own.masked_fill(place < columns, -torch.inf)], dim=1)
+            logits = torch.log_softmax(logits, dim=1)
+            shares[here] = -logits.gather(1, place).squeeze(1)
+            if not keeps:
+                continue
+            slopes = logits.exp_().scatter_add_(1, place, logits.new_full(place.shape, -1.0))
+            shared = slopes[:, :columns]
+            gradients[2].add_(shared.sum(dim=0))
+            if at_own is not None:
+                at_own[here] = slopes[:, columns]
+            shared = shared.to(dtype)
+            gradients[0][here] = torch.mm(shared, products)
+            gradients[1].add_(torch.mm(shared.t(), inputs))
+        if at_own is not None and own_rows is not None and keeps:
+            gradients[0].addcmul_(at_own.unsqueeze(1), own_rows)
+            gradients += [at_own.unsqueeze(1) * outputs, at_own]
+        ctx.save_for_backward(*gradients)
+        ctx.mark_non_differentiable(shares)
+        return shares.sum(), shares
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, at_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        gradients = [gradient * at_loss for gradient in ctx.saved_tensors]
+        return (*gradients, *[None] * (7 - len(gradients)))
+
+
+@dataclass(frozen=True)
+class Perplexity:
+    """How well both directions predict a text; only figures with the same vocabulary hash compare."""
+
+    forward: float
+    backward: float
+    average: float  # of the mean of the two losses, as the authors' script has it
+    predictions: int  # per direction, each sentence's end included
+    tokens: int
+    oov_rate: float  # share of the tokens that count as <UNK>
+    vocabulary_sha256: str

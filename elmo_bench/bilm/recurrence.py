@@ -1,0 +1,240 @@
+"""An LSTM layer run over packed sequences as one differentiable operation: the fast way to train.
+
+Packed means time-major without padding: rows stand by falling length, step t holds the first `counts[t]`
+rows, and the steps follow one another. The product with the inputs is hoisted out of the loop, the loop
+leaves no autograd nodes behind, and each weight's gradient is one product after the backward loop.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
+
+from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm, State
+
+
+def run_stack_packed(
+    stack: LstmStack,
+    inputs: Tensor,
+    counts: Sequence[int],
+    states: Sequence[State] | None = None,
+    dropout: float = 0.0,
+    product_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, list[State]]:
+    """The top output of one direction (tokens, dim) and every layer's last state; equals `LstmStack`."""
+    last_states = []
+    for index, layer in enumerate(stack.layers):
+        assert isinstance(layer, ProjectedLstm)
+        inputs = F.dropout(inputs, dropout, stack.training)
+        state = None if states is None else states[index]
+        outputs, last_state = run_layer_packed(layer, inputs, counts, state, product_dtype)
+        inputs = outputs + inputs if stack.use_skip_connections and index > 0 else outputs
+        last_states.append(last_state)
+    return F.dropout(inputs, dropout, stack.training), last_states
+
+
+def run_layer_packed(
+    layer: ProjectedLstm,
+    inputs: Tensor,
+    counts: Sequence[int],
+    state: State | None = None,
+    product_dtype: torch.dtype | None = None,
+) -> tuple[Tensor, State]:
+    """Packed inputs (tokens, dim) to outputs (tokens, dim) and the detached state after the last step."""
+    steps = tuple(
+        slice(start, start + rows) for start, rows in zip(accumulate(counts, initial=0), counts, strict=False)
+    )
+    setting = _Setting(steps, layer.cell_clip, layer.projection_clip, product_dtype or inputs.dtype)
+    outputs, cell = _PackedRecurrence.apply(  # type: ignore[no-untyped-call]
+        inputs,
+        layer.input_weight,
+        layer.state_weight,
+        layer.gate_bias,
+        layer.projection_weight,
+        layer.initial_state(counts[0]) if state is None else state,
+        setting,
+    )
+    return outputs, (outputs[steps[-1]].detach(), cell)
+
+
+@dataclass(frozen=True)
+class _Setting:
+    steps: tuple[slice, ...]  # where each step lies in the packed tokens
+    cell_clip: float | None
+    projection_clip: float | None
+    product_dtype: torch.dtype  # of the matrix products and of what is kept for the backward pass
+
+
+class _PackedRecurrence(torch.autograd.Function):
+    """The loop over steps and its derivative; the initial state gets no gradient (truncated at the batch)."""
+
+    @staticmethod
+    def forward(
+        ctx: Any,
+        inputs: Tensor,
+        input_weight: Tensor,
+        state_weight: Tensor,
+        bias: Tensor,
+        projection_weight: Tensor | None,
+        state: State,
+        setting: _Setting,
+    ) -> tuple[Tensor, Tensor]:
+        dtype = setting.product_dtype
+        inputs = inputs.to(dtype)
+        gates = torch.addmm(bias.to(dtype), inputs, input_weight.to(dtype).t())  # (tokens, 4 * cell_dim)
+        trace = _Trace.like(gates, state) if any(ctx.needs_input_grad) else None
+        state_weight_t = state_weight.to(dtype).t()
+        projection_t = None if projection_weight is None else projection_weight.to(dtype).t()
+        projected, cell = state
+        outputs = bias.new_empty(len(inputs), projected.shape[1])  # (tokens, dim)
+        for here in setting.steps:
+            rows = here.stop - here.start
+            previous, cell = projected[:rows].to(dtype), cell[:rows]
+            sums = torch.addmm(gates[here], previous, state_weight_t).to(bias.dtype)
+            raw, cell = _run_step(sums, cell, setting.cell_clip, None if trace is None else trace.at(here))
+            if trace is not None:
+                trace.previous[here] = previous
+            projected = outputs[here]
+            if projection_t is None:
+                projected.copy_(raw)
+                continue
+            projected.copy_(torch.mm(raw.to(dtype), projection_t))
+            if setting.projection_clip is not None:
+                projected.clamp_(-setting.projection_clip, setting.projection_clip)
+        if trace is not None:
+            ctx.save_for_backward(
+                inputs, input_weight, state_weight, projection_weight, outputs, *trace.tensors
+            )
+        ctx.setting = setting
+        ctx.mark_non_differentiable(cell)
+        return outputs, cell
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, at_outputs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
+        inputs, input_weight, state_weight, projection_weight, outputs, *tensors = ctx.saved_tensors
+        trace, setting = _Trace(*tensors), ctx.setting
+        dtype, weight_dtype = setting.product_dtype, state_weight.dtype
+        at_outputs, at_sums = _run_back(
+            at_outputs.clone(), outputs, state_weight.to(dtype), projection_weight, trace, setting
+        )
+        at_projection = None
+        if projection_weight is not None:
+            at_projection = torch.mm(at_outputs.to(dtype).t(), trace.raw).to(weight_dtype)
+        at_sums_t = at_sums.t()
+        return (
+            torch.mm(at_sums, input_weight.to(dtype)).to(weight_dtype),
+            torch.mm(at_sums_t, inputs).to(weight_dtype),
+            torch.mm(at_sums_t, trace.previous).to(weight_dtype),
+            at_sums.sum(dim=0, dtype=weight_dtype),
+            at_projection,
+            None,
+            None,
+        )
+
+
+@dataclass(frozen=True)
+class _Trace:
+    """What the backward loop needs of every step, multiplied out while the step is in the cache."""
+
+    previous: Tensor  # (tokens, dim): the projected state a step starts from
+    raw: Tensor  # (tokens, cell_dim): the output before its projection
+    slopes: Tensor  # (tokens, 4 * cell_dim): of gate sums by the cell; the exit gate's by the raw output
+    openings: Tensor  # (tokens, cell_dim): of the cell by the raw output
+    decays: Tensor  # (tokens, cell_dim): of the cell before by the cell
+
+    @classmethod
+    def like(cls, gates: Tensor, state: State) -> _Trace:
+        tokens, cell_dim = len(gates), state[1].shape[1]
+        raw, openings, decays = (gates.new_empty(tokens, cell_dim) for _ in range(3))
+        return cls(gates.new_empty(tokens, state[0].shape[1]), raw, torch.empty_like(gates), openings, decays)
+
+    @property
+    def tensors(self) -> tuple[Tensor, ...]:
+        return self.previous, self.raw, self.slopes, self.openings, self.decays
+
+    def at(self, here: slice) -> _Trace:
+        """The part of one step."""
+        return _Trace(*(tensor[here] for tensor in self.tensors))
+
+
+def _run_step(
+    sums: Tensor, cell: Tensor, cell_clip: float | None, trace: _Trace | None
+) -> tuple[Tensor, Tensor]:
+    """Gate sums (rows, 4 * cell_dim), overwritten, and the old cell to the raw output and the new cell."""
+    entry, forget, candidate, exit_ = sums.chunk(4, dim=1)  # (rows, cell_dim) each
+    sums[:, : 2 * cell.shape[1]].sigmoid_()
+    candidate.tanh_()
+    exit_.sigmoid_()
+    entered = entry * candidate
+    kept = forget * cell
+    new_cell = entered + kept
+    if cell_clip is not None:
+        new_cell.clamp_(-cell_clip, cell_clip)
+    squashed = torch.tanh(new_cell)
+    raw = exit_ * squashed
+    if trace is None:
+        return raw, new_cell
+    trace.raw.copy_(raw)
+    trace.decays.copy_(forget)
+    trace.openings.copy_(torch.addcmul(exit_, raw, squashed, value=-1))  # o (1 - tanh(c)²)
+    at_candidate = torch.addcmul(entry, entered, candidate, value=-1, out=squashed)  # i (1 - g²)
+    candidate.copy_(at_candidate)
+    torch.addcmul(entered, entered, entry, value=-1, out=entry)  # g i (1 - i)
+    torch.addcmul(kept, kept, forget, value=-1, out=forget)  # c f (1 - f)
+    torch.addcmul(raw, raw, exit_, value=-1, out=exit_)  # tanh(c) o (1 - o)
+    trace.slopes.copy_(sums)
+    if cell_clip is not None:
+        _cut_clipped(trace, new_cell.abs() < cell_clip)
+    return raw, new_cell
+
+
+def _cut_clipped(trace: _Trace, is_inside: Tensor) -> None:
+    """A cell at its bound passes no gradient to what would push it further."""
+    if bool(is_inside.all()):
+        return
+    trace.decays.mul_(is_inside)
+    by_gate = trace.slopes.view(len(is_inside), 4, -1)  # (rows, gates, cell_dim)
+    by_gate[:, :3].mul_(is_inside.unsqueeze(1))
+
+
+def _run_back(
+    at_outputs: Tensor,
+    outputs: Tensor,
+    state_weight: Tensor,
+    projection_weight: Tensor | None,
+    trace: _Trace,
+    setting: _Setting,
+) -> tuple[Tensor, Tensor]:
+    """Complete the gradients at the outputs (overwritten) through time, and give those at the gate sums."""
+    dtype = setting.product_dtype
+    projection = None if projection_weight is None else projection_weight.to(dtype)
+    is_inside = None
+    if projection is not None and setting.projection_clip is not None:
+        is_inside = (outputs.abs() < setting.projection_clip).to(outputs.dtype)
+    at_sums = torch.empty_like(trace.slopes)  # (tokens, 4 * cell_dim)
+    most_rows = setting.steps[0].stop
+    at_cell = outputs.new_zeros(most_rows, trace.raw.shape[1])
+    for step in reversed(range(len(setting.steps))):
+        here = setting.steps[step]
+        rows = here.stop - here.start
+        at_output = at_outputs[here]  # (rows, dim)
+        if is_inside is not None:
+            at_output.mul_(is_inside[here])
+        at_raw = at_output if projection is None else torch.mm(at_output.to(dtype), projection)
+        carried = at_cell[:rows].addcmul_(at_raw, trace.openings[here])  # (rows, cell_dim)
+        slopes, sums = (tensor[here].view(rows, 4, -1) for tensor in (trace.slopes, at_sums))
+        torch.mul(carried.to(dtype).unsqueeze(1), slopes[:, :3], out=sums[:, :3])
+        torch.mul(at_raw, slopes[:, 3], out=sums[:, 3])
+        carried.mul_(trace.decays[here])
+        if step > 0:
+            start = setting.steps[step - 1].start
+            at_outputs[start : start + rows].add_(torch.mm(at_sums[here], state_weight))
+    return at_outputs, at_sums

@@ -1,0 +1,142 @@
+"""Running text as numbers: every token the number of its type, kept on disk and memory-mapped."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import shutil
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from elmo_bench.data.text import read_sentences
+from elmo_bench.types import DataError, Words
+
+TOKENS_PER_CHUNK = 1 << 20
+
+
+@dataclass(frozen=True)
+class EncodedText:
+    """Sentences as type numbers; types stand by falling frequency, ties in alphabetical order."""
+
+    types: tuple[str, ...]
+    tokens: NDArray[np.int32]  # (tokens,)
+    starts: NDArray[np.int64]  # (sentences + 1,)
+
+    @property
+    def lengths(self) -> NDArray[np.int64]:
+        """(sentences,)"""
+        return np.diff(self.starts)
+
+    def __len__(self) -> int:
+        return len(self.starts) - 1
+
+
+def encode_sentences(sentences: Iterable[Words]) -> EncodedText:
+    """Number the tokens of some sentences in memory."""
+    numbering = _Numbering()
+    pieces = list(numbering.number(sentences))
+    if not pieces:
+        raise DataError("text:1: expected at least one sentence, got none")
+    provisional = np.concatenate([ids for ids, _ in pieces])
+    types, rank = _by_frequency(numbering.types, _counts(provisional, len(numbering.types)))
+    return EncodedText(types, rank[provisional], _starts([lengths for _, lengths in pieces]))
+
+
+def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
+    """Number the tokens of some shards once, into files of `directory`; later calls map these files."""
+    source = fingerprint_files(paths)
+    mark = directory / "source.json"
+    if not mark.is_file() or json.loads(mark.read_text()) != source:
+        partial = directory.with_name(directory.name + ".partial")
+        shutil.rmtree(partial, ignore_errors=True)
+        shutil.rmtree(directory, ignore_errors=True)
+        partial.mkdir(parents=True)
+        _write_encoded(paths, partial)
+        (partial / mark.name).write_text(json.dumps(source))
+        partial.rename(directory)
+    types = (directory / "types.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
+    return EncodedText(
+        tuple(types),
+        np.memmap(directory / "tokens.int32", dtype=np.int32, mode="r"),
+        np.fromfile(directory / "starts.int64", dtype=np.int64),
+    )
+
+
+def fingerprint_files(paths: Iterable[Path]) -> dict[str, str]:
+    """sha256 by file name."""
+    digests = {}
+    for path in paths:
+        with path.open("rb") as file:
+            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
+    return digests
+
+
+def _write_encoded(paths: Sequence[Path], directory: Path) -> None:
+    numbering = _Numbering()
+    lengths = []
+    counts = np.zeros(0, dtype=np.int64)
+    provisional, final = directory / "provisional.int32", directory / "tokens.int32"
+    with provisional.open("wb") as file:
+        for ids, chunk_lengths in numbering.number(read_sentences(paths)):
+            ids.tofile(file)
+            lengths.append(chunk_lengths)
+            counts = np.pad(counts, (0, len(numbering.types) - len(counts)))
+            counts += _counts(ids, len(numbering.types))
+    if not lengths:
+        raise DataError(f"{paths[0]}:1: expected at least one sentence, got none")
+    types, rank = _by_frequency(numbering.types, counts)
+    with provisional.open("rb") as source, final.open("wb") as file:
+        while len(ids := np.fromfile(source, dtype=np.int32, count=TOKENS_PER_CHUNK)):
+            rank[ids].tofile(file)
+    provisional.unlink()
+    _starts(lengths).tofile(directory / "starts.int64")
+    (directory / "types.txt").write_text("\n".join(types) + "\n", encoding="utf-8")
+
+
+class _Numbering:
+    """Numbers types in the order of their first appearance."""
+
+    def __init__(self) -> None:
+        self._numbers: defaultdict[str, int] = defaultdict()
+        self._numbers.default_factory = self._numbers.__len__
+
+    @property
+    def types(self) -> list[str]:
+        return list(self._numbers)
+
+    def number(self, sentences: Iterable[Words]) -> Iterator[tuple[NDArray[np.int32], NDArray[np.int64]]]:
+        """Chunks of whole sentences: the numbers of their tokens and their lengths."""
+        look_up = self._numbers.__getitem__
+        ids: list[int] = []
+        lengths: list[int] = []
+        for words in sentences:
+            ids.extend(map(look_up, words))
+            lengths.append(len(words))
+            if len(ids) >= TOKENS_PER_CHUNK:
+                yield np.array(ids, dtype=np.int32), np.array(lengths, dtype=np.int64)
+                ids, lengths = [], []
+        if lengths:
+            yield np.array(ids, dtype=np.int32), np.array(lengths, dtype=np.int64)
+
+
+def _counts(ids: NDArray[np.int32], size: int) -> NDArray[np.int64]:
+    return np.bincount(ids, minlength=size).astype(np.int64)
+
+
+def _by_frequency(
+    types: Sequence[str], counts: NDArray[np.int64]
+) -> tuple[tuple[str, ...], NDArray[np.int32]]:
+    """The types by falling count, and for each old number its new one."""
+    order = sorted(range(len(types)), key=lambda number: (-counts[number], types[number]))
+    rank = np.empty(len(types), dtype=np.int32)
+    rank[order] = np.arange(len(types), dtype=np.int32)
+    return tuple(types[number] for number in order), rank
+
+
+def _starts(lengths: Sequence[NDArray[np.int64]]) -> NDArray[np.int64]:
+    return np.concatenate([np.zeros(1, dtype=np.int64), np.cumsum(np.concatenate(lengths))])

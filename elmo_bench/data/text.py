@@ -1,0 +1,111 @@
+"""Running text for a language model: shards of one tokenised sentence per line, and the words it predicts."""
+
+from __future__ import annotations
+
+import gzip
+import hashlib
+import zlib
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+
+from elmo_bench.types import DataError, DataMissingError, UsageError, Words
+
+SENTENCE_START = "<S>"
+SENTENCE_END = "</S>"
+UNKNOWN_WORD = "<UNK>"
+MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN_WORD)
+
+
+@dataclass(frozen=True)
+class TextCorpus:
+    """The shards a language model learns from, and those kept aside to measure it."""
+
+    train: tuple[Path, ...]
+    heldout: tuple[Path, ...]
+
+    @classmethod
+    def find(cls, directory: Path, train: str = "train*", heldout: str = "heldout*") -> TextCorpus:
+        """The shards of a directory, by patterns of their names."""
+        if not directory.is_dir():
+            raise DataMissingError(
+                f"{directory}: no such directory (config key corpus); expected plain or .gz files with one "
+                "tokenised sentence per line"
+            )
+        found = {key: tuple(sorted(directory.glob(key))) for key in (train, heldout)}
+        for use, pattern in (("train", train), ("heldout", heldout)):
+            if not found[pattern]:
+                raise DataMissingError(
+                    f"{directory}: no file is named {pattern} (config key {use}); a language model needs "
+                    "text to learn from and other text to be measured on"
+                )
+        return cls(found[train], found[heldout])
+
+
+def read_sentences(paths: Iterable[Path]) -> Iterator[Words]:
+    """The non-empty lines of plain or gzipped shards, split at blanks, without holding a shard in memory."""
+    for path in paths:
+        if not path.is_file():
+            raise DataMissingError(f"{path}: no such file; expected one tokenised sentence per line")
+        number = 0
+        try:
+            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
+                for number, line in enumerate(file, start=1):  # noqa: B007 (read by the handler below)
+                    if words := tuple(line.decode("utf-8").split()):
+                        yield words
+        except UnicodeDecodeError as error:
+            raise DataError(
+                f"{path}:{number}: expected UTF-8 text, got {error.reason}; convert it"
+            ) from error
+        except (OSError, EOFError, zlib.error) as error:
+            raise DataError(
+                f"{path}:{number + 1}: expected readable text, got {error}; fetch it again"
+            ) from error
+
+
+@dataclass(frozen=True)
+class TargetVocabulary:
+    """The words a softmax predicts, one per row, by falling frequency; all others count as `<UNK>`."""
+
+    words: tuple[str, ...]
+
+    @classmethod
+    def of_frequent(cls, words_by_frequency: Sequence[str], size: int) -> TargetVocabulary:
+        """The three markers (frequent themselves: one per sentence), then the most frequent words."""
+        frequent = (word for word in words_by_frequency if word not in MARKERS)
+        return cls((*MARKERS, *(word for word, _ in zip(frequent, range(size), strict=False))))
+
+    @classmethod
+    def read(cls, path: Path) -> TargetVocabulary:
+        """One word per line; the markers may stand anywhere, as earlier programs wrote them."""
+        if not path.is_file():
+            raise UsageError(f"{path}: no such file; without its vocabulary a softmax cannot be used")
+        words = tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+        if len(set(words)) != len(words):
+            raise DataError(
+                f"{path}:1: expected every word once, got {len(words) - len(set(words))} repeated"
+            )
+        for marker in MARKERS:
+            if marker not in words:
+                raise DataError(f"{path}:1: expected a line {marker}, got none among {len(words)}")
+        return cls(words)
+
+    def write(self, path: Path) -> None:
+        path.write_text("\n".join(self.words) + "\n", encoding="utf-8")
+
+    def __len__(self) -> int:
+        return len(self.words)
+
+    @cached_property
+    def sha256(self) -> str:
+        """The hash of its file; perplexities under different hashes are not comparable."""
+        return hashlib.sha256(("\n".join(self.words) + "\n").encode("utf-8")).hexdigest()
+
+    @cached_property
+    def _numbers(self) -> dict[str, int]:
+        return {word: number for number, word in enumerate(self.words)}
+
+    def number(self, word: str) -> int:
+        """The row of a word in the softmax."""
+        return self._numbers.get(word, self._numbers[UNKNOWN_WORD])
