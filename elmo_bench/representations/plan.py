@@ -1,0 +1,72 @@
+"""In which batches and shards a file's sentences are encoded: a function of their set alone."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+from bisect import bisect_right
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from elmo_bench.types import Words
+
+BATCH_TOKENS = 4096  # padding included
+BATCH_ROWS = 256
+
+
+@dataclass(frozen=True)
+class Shard:
+    """Some batches that are encoded, written and verified as one."""
+
+    batches: tuple[range, ...]  # positions in Plan.sequences
+    tokens: int
+
+
+@dataclass(frozen=True)
+class Plan:
+    """Distinct sequences, shortest first, cut into batches and shards.
+
+    What comes out of an encoder may differ in its last bits with the company a sentence is encoded in, so
+    the company is fixed: however a store is filled, and however often that is interrupted, the same
+    sentences give the same bytes.
+    """
+
+    sequences: tuple[Words, ...]
+    shards: tuple[Shard, ...]
+    digest: str
+    tokens: int
+
+    @classmethod
+    def make(cls, sequences: Iterable[Words], shard_tokens: int) -> Plan:
+        """The plan for a set of sequences; order, repetitions and empty sequences do not matter."""
+        distinct = tuple(
+            sorted({words for words in sequences if words}, key=lambda words: (len(words), words))
+        )
+        digest = hashlib.sha256()
+        for words in distinct:
+            digest.update(json.dumps(words).encode())
+        shards, batches, tokens = [], [], 0
+        for batch in _batches(distinct):
+            batches.append(batch)
+            tokens += sum(len(distinct[number]) for number in batch)
+            if tokens >= shard_tokens:
+                shards.append(Shard(tuple(batches), tokens))
+                batches, tokens = [], 0
+        if batches:
+            shards.append(Shard(tuple(batches), tokens))
+        total = sum(shard.tokens for shard in shards)
+        return cls(distinct, tuple(shards), digest.hexdigest(), total)
+
+    def batch_of(self, position: int) -> range:
+        """The batch in which one sequence is encoded."""
+        shard = self.shards[bisect_right(self.shards, position, key=lambda s: s.batches[0].start) - 1]
+        return shard.batches[bisect_right(shard.batches, position, key=lambda batch: batch.start) - 1]
+
+
+def _batches(sequences: tuple[Words, ...]) -> Iterable[range]:
+    start = 0
+    for end in range(1, len(sequences) + 1):
+        rows = end + 1 - start  # with the next sequence, which is at least as long as the others
+        if end == len(sequences) or rows > BATCH_ROWS or rows * len(sequences[end]) > BATCH_TOKENS:
+            yield range(start, end)
+            start = end

@@ -1,0 +1,232 @@
+"""The files of a store: shards that are whole or not there, each beside its checksum.
+
+One unit is one directory: `unit.json` says what it holds, `00000.npy` is a flat array, and `00000.sha256`
+is that file's checksum in the form `sha256sum -c` reads. A shard without its checksum does not count.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import io
+import json
+import os
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from filelock import FileLock, Timeout
+from numpy.typing import NDArray
+
+from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.types import BenchError
+
+FORMAT = 1
+"""Raised when the same unit would be planned or written in another way."""
+
+PARTIAL = ".partial"
+
+Values = NDArray[np.floating[Any]]
+
+
+@dataclass(frozen=True)
+class UnitFiles:
+    """One directory of shards, made for one identity and one plan."""
+
+    directory: Path
+    identity: Mapping[str, Any]  # what decides the bytes
+    about: Mapping[str, Any]  # for people: names and sizes
+    sizes: Sequence[int]  # values per shard
+    dtype: np.dtype[Any]
+
+    @classmethod
+    def below(
+        cls, root: Path, identity: Mapping[str, Any], about: Mapping[str, Any], sizes: Sequence[int]
+    ) -> UnitFiles:
+        """The unit of that identity; its directory's name is the hash of it."""
+        directory = root / hash_value(identity)[:24]
+        return cls(directory, identity, about, sizes, np.dtype(identity["dtype"]))
+
+    def faults(self, numbers: Sequence[int]) -> dict[int, str]:
+        """What is wrong with those of the shards that cannot be used, after reading every byte."""
+        reason = self._wrong_description()
+        if reason:
+            return dict.fromkeys(numbers, reason)
+        with ThreadPoolExecutor() as pool:
+            found = pool.map(self._fault, numbers)
+            return {number: fault for number, fault in zip(numbers, found, strict=True) if fault}
+
+    def begin(self) -> None:
+        """Make the directory ready to be filled; shards under another description are removed."""
+        try:
+            self.directory.mkdir(exist_ok=True)
+        except OSError as error:
+            raise _unwritable(self.directory, error) from error
+        stale = [*self.directory.glob("*" + PARTIAL)]
+        if self._wrong_description():
+            stale += [*self.directory.glob("*.sha256"), *self.directory.glob("*.npy")]
+        for path in stale:
+            path.unlink(missing_ok=True)
+        description = {"format": FORMAT, **self.identity, "about": self.about}
+        write_atomically(self.directory / "unit.json", json.dumps(description, indent=1).encode())
+
+    def write(self, number: int, values: Values) -> None:
+        """Write one shard, then its checksum."""
+        path = self._path(number)
+        header = io.BytesIO()
+        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(values))
+        content = np.ascontiguousarray(values).data.cast("B")
+        digest = hashlib.sha256(header.getvalue())
+        digest.update(content)
+        write_atomically(path, header.getvalue(), content)
+        write_atomically(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
+
+    def map(self, number: int) -> Values:
+        """One shard as an array over its file."""
+        # Copy on write: torch refuses read-only memory, and nothing here writes to it.
+        values: Values = np.load(self._path(number), mmap_mode="c", allow_pickle=False)
+        return values.view(np.ndarray)
+
+    def _path(self, number: int) -> Path:
+        return self.directory / f"{number:05d}.npy"
+
+    def _wrong_description(self) -> str | None:
+        path = self.directory / "unit.json"
+        try:
+            found = json.loads(path.read_bytes())
+        except FileNotFoundError:
+            return "not there" if not any(self.directory.glob("*.npy")) else "unit.json is missing"
+        except ValueError:
+            return "unit.json is damaged"
+        if not isinstance(found, dict) or found.get("format") != FORMAT:
+            return "written by another version"
+        differing = [key for key, value in self.identity.items() if found.get(key) != value]
+        return f"made for another {differing[0]}" if differing else None
+
+    def _fault(self, number: int) -> str | None:
+        path = self._path(number)
+        try:
+            recorded = path.with_suffix(".sha256").read_text(errors="replace")
+            if recorded != f"{hash_file(path)}  {path.name}\n":
+                return "checksum differs"
+            values = self.map(number)
+        except FileNotFoundError:
+            return "not there"
+        except (OSError, ValueError) as error:
+            return f"cannot be read: {error}"
+        fits = values.shape == (self.sizes[number],) and values.dtype == self.dtype
+        return None if fits else "another shape than planned"
+
+
+def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
+    """Write a file so that it is either whole or not there; what was there stays if that fails."""
+    partial = path.with_name(path.name + PARTIAL)
+    try:
+        with partial.open("wb") as file:
+            for part in parts:
+                file.write(part)
+            file.flush()
+            # A checksum must not reach the disk before what it vouches for.
+            os.fsync(file.fileno())
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise _unwritable(path, error) from error
+
+
+def _unwritable(path: Path, error: OSError) -> BenchError:
+    return BenchError(
+        f"{path} could not be written ({error.strerror}); what is already in the store is intact. "
+        f"Make room, choose another place with paths.cache, or run with store.mode=off"
+    )
+
+
+@contextmanager
+def locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
+    """Hold the only right to write to a unit; says so when another process has it."""
+    lock = _lock(directory)
+    try:
+        directory.parent.mkdir(parents=True, exist_ok=True)
+        lock.acquire(timeout=0)
+    except Timeout:
+        say(f"store: another process is filling {directory}; waiting for it")
+        lock.acquire()
+    except OSError as error:
+        raise _unwritable(directory, error) from error
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def _lock(directory: Path) -> FileLock:
+    # Beside the directory, so that removing a unit never removes a lock that others wait for.
+    return FileLock(directory.with_name(directory.name + ".lock"))
+
+
+@dataclass(frozen=True)
+class UnitSummary:
+    """What `store list` shows of one unit."""
+
+    directory: Path
+    encoder: str
+    fingerprint: str
+    data: str
+    dtype: str
+    bytes: int
+    complete: bool
+    modified: float  # seconds since the epoch
+
+
+def list_units(root: Path) -> list[UnitSummary]:
+    """Every unit below a store's root, the oldest first; directories of something else are left out."""
+    summaries = [_summary(path.parent) for path in root.glob("*/unit.json")]
+    return sorted(summaries, key=lambda unit: (unit.modified, unit.directory))
+
+
+def remove_unit(directory: Path) -> bool:
+    """Delete a unit, or answer False because a process is filling it."""
+    try:
+        with _lock(directory).acquire(timeout=0):
+            # The description goes last, so that a clean that is interrupted can be repeated.
+            for path in sorted(directory.iterdir(), key=lambda path: path.name == "unit.json"):
+                path.unlink()
+            directory.rmdir()
+    except Timeout:
+        return False
+    return True
+
+
+def in_units(size: int) -> str:
+    """A number of bytes as people read it."""
+    for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
+        if size >= unit:
+            return f"{size / unit:.1f} {name}"
+    return f"{size} bytes"
+
+
+def _summary(directory: Path) -> UnitSummary:
+    path = directory / "unit.json"
+    try:
+        found = json.loads(path.read_bytes())
+        about, encoder = found["about"], found["encoder"]
+        shown = (
+            str(about["encoder"]),
+            str(encoder),
+            str(about["data"] or found["data"][:12]),
+            found["dtype"],
+        )
+        shards = int(about["shards"])
+    except (ValueError, KeyError, TypeError):
+        shown, shards = ("(unreadable)", "", "", ""), -1
+    files = [*directory.iterdir()]
+    return UnitSummary(
+        directory,
+        *shown,
+        bytes=sum(file.stat().st_size for file in files),
+        complete=sum(file.suffix == ".sha256" for file in files) == shards,
+        modified=path.stat().st_mtime,
+    )

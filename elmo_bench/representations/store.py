@@ -1,0 +1,268 @@
+"""The frozen encoder's layers for every distinct sentence of a file: computed once, read by every run."""
+
+from __future__ import annotations
+
+import shutil
+import sys
+from collections import OrderedDict
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import asdict, dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+import torch
+from torch import Tensor
+from tqdm import tqdm
+
+from elmo_bench.representations.encoder import Encoder, EncoderCard, Layers
+from elmo_bench.representations.plan import Plan
+from elmo_bench.representations.shards import UnitFiles, Values, in_units, locked
+from elmo_bench.types import BenchError, UsageError, Words
+
+SHARD_BYTES = 64 * 2**20
+FRESH_BYTES = 2 * 2**30  # what `off` keeps in memory
+
+Blocks = Callable[[int], Values]
+"""The values of one sequence, by its position in the plan: flat, one layer after the other."""
+
+
+def say_on_stderr(message: str) -> None:
+    """Tell the person at the terminal, leaving standard output to results."""
+    print(message, file=sys.stderr, flush=True)
+
+
+@dataclass(frozen=True)
+class Store:
+    """Units of (encoder, dtype, data): on disk, in memory, or computed when asked for.
+
+    The modes give the same bits, because all of them encode the same batches and keep the same dtype.
+    `off` therefore encodes a whole batch of the plan to answer for one sentence of it: cheap while the
+    file fits into the 2 GiB it may keep, dear beyond that.
+    """
+
+    root: Path
+    card: EncoderCard
+    load_encoder: Callable[[], Encoder]  # only called where something must be computed
+    dtype: Literal["float16", "float32"] = "float16"
+    mode: Literal["disk", "ram", "off"] = "disk"
+    progress: bool = True
+    say: Callable[[str], None] = say_on_stderr
+
+    def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
+        """The layers of *all* sequences of a file; a run that reads a part of it opens the whole too."""
+        plan = Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes))
+        every = range(len(plan.shards))
+        if self.mode == "off":
+            blocks: Blocks = FreshBlocks(plan, self.encode)
+        elif self.mode == "ram":
+            self.say(f"{self._work(plan, every)}, to be held in memory")
+            blocks = StoredBlocks(plan, list(self._encode_shards(plan, every)), self.token_values)
+        else:
+            blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label), self.token_values)
+        return Unit(self.card, np.dtype(self.dtype), plan, blocks)
+
+    @property
+    def token_values(self) -> int:
+        """How many numbers are kept of one token; a repeated half of layer 0 is not."""
+        return self.card.layer_count * self.card.dim - (self.card.dim // 2 if self.card.repeats_halves else 0)
+
+    @property
+    def token_bytes(self) -> int:
+        return self.token_values * np.dtype(self.dtype).itemsize
+
+    def encode(self, sentences: Sequence[Words]) -> Values:
+        """The values of one batch of the plan, sentence after sentence."""
+        answers = self._encoder.layers(sentences)
+        if len(answers) != len(sentences):
+            raise BenchError(f"{self.card.name} gave {len(answers)} answers for {len(sentences)} sentences")
+        return np.concatenate([self._pack(*pair) for pair in zip(sentences, answers, strict=True)])
+
+    @cached_property
+    def _encoder(self) -> Encoder:
+        encoder = self.load_encoder()
+        for key in ("fingerprint", "layer_count", "dim"):
+            expected, got = getattr(self.card, key), getattr(encoder, key)
+            if expected != got:
+                raise BenchError(f"the encoder {self.card.name} should have {key} {expected}, it has {got}")
+        return encoder
+
+    def _pack(self, words: Words, layers: Layers) -> Values:
+        shape = (self.card.layer_count, len(words), self.card.dim)
+        if layers.shape != shape:
+            raise BenchError(f"{self.card.name} gave layers of shape {layers.shape} instead of {shape}")
+        half = self.card.dim // 2
+        parts = [layers.reshape(-1)]
+        if self.card.repeats_halves:
+            if not np.array_equal(layers[0, :, :half], layers[0, :, half:]):
+                raise BenchError(f"layer 0 of {self.card.name} does not repeat its first half")
+            parts = [layers[0, :, :half].reshape(-1), layers[1:].reshape(-1)]
+        with np.errstate(over="ignore"):
+            values = np.concatenate(parts).astype(self.dtype)
+        if not np.isfinite(values).all():
+            raise BenchError(
+                f"{self.card.name} gives values that {self.dtype} cannot hold for {' '.join(words)[:80]!r}; "
+                f"try store.dtype=float32"
+            )
+        return values
+
+    def _encode_shards(self, plan: Plan, numbers: Sequence[int]) -> Iterator[Values]:
+        tokens = sum(plan.shards[number].tokens for number in numbers)
+        title = f"encoding with {self.card.name}"
+        with tqdm(total=tokens, desc=title, unit="token", disable=not self.progress, delay=1) as bar:
+            for number in numbers:
+                blocks = []
+                for batch in plan.shards[number].batches:
+                    sentences = plan.sequences[batch.start : batch.stop]
+                    blocks.append(self.encode(sentences))
+                    bar.update(sum(map(len, sentences)))
+                yield np.concatenate(blocks)
+
+    def _on_disk(self, plan: Plan, data_fingerprint: str, label: str) -> list[Values]:
+        files = self._files(plan, data_fingerprint, label)
+        every = range(len(plan.shards))
+        suspects = files.faults(every)
+        if suspects:
+            with locked(files.directory, self.say):
+                faults = files.faults(list(suspects))  # another process may have filled it meanwhile
+                if faults:
+                    self._fill(files, plan, faults)
+        return [files.map(number) for number in every]
+
+    def _files(self, plan: Plan, data_fingerprint: str, label: str) -> UnitFiles:
+        identity: dict[str, Any] = {
+            "encoder": self.card.fingerprint,
+            "data": data_fingerprint,
+            "sequences": plan.digest,
+            "dtype": self.dtype,
+        }
+        about = {
+            "encoder": self.card.name,
+            "data": label,
+            "sequences": len(plan.sequences),
+            "tokens": plan.tokens,
+            "shards": len(plan.shards),
+            **{key: asdict(self.card)[key] for key in ("layer_count", "dim", "repeats_halves")},
+        }
+        sizes = [shard.tokens * self.token_values for shard in plan.shards]
+        return UnitFiles.below(self.root, identity, about, sizes)
+
+    def _fill(self, files: UnitFiles, plan: Plan, faults: dict[int, str]) -> None:
+        numbers = sorted(faults)
+        for number in numbers:
+            if faults[number] != "not there":
+                self.say(f"store: shard {number} of {files.directory}: {faults[number]}; computing it again")
+        if len(numbers) < len(plan.shards):
+            self.say(f"store: {len(numbers)} of {len(plan.shards)} shards are still to be filled")
+        needed = sum(plan.shards[number].tokens for number in numbers) * self.token_bytes
+        free = shutil.disk_usage(self.root).free
+        work = f"{self._work(plan, numbers)}; {in_units(free)} free in {self.root}"
+        if needed > free:
+            raise UsageError(
+                f"{work}: it does not fit. Run with store.mode=off, make room "
+                f"(python -m elmo_bench store clean), or choose another place with paths.cache"
+            )
+        self.say(work)
+        files.begin()
+        for number, values in zip(numbers, self._encode_shards(plan, numbers), strict=True):
+            files.write(number, values)
+
+    def _work(self, plan: Plan, numbers: Sequence[int]) -> str:
+        tokens = sum(plan.shards[number].tokens for number in numbers)
+        return (
+            f"store: {tokens:,} tokens x {self.token_bytes:,} bytes = "
+            f"{in_units(tokens * self.token_bytes)} from encoder {self.card.name}"
+        )
+
+
+class StoredBlocks:
+    """Blocks that lie in arrays, one per shard."""
+
+    def __init__(self, plan: Plan, shards: Sequence[Values], token_values: int) -> None:
+        self._shards = shards
+        self._shard_of: list[int] = []
+        self._bounds: list[slice] = []
+        for number, shard in enumerate(plan.shards):
+            start = 0
+            for position in (position for batch in shard.batches for position in batch):
+                end = start + len(plan.sequences[position]) * token_values
+                self._shard_of.append(number)
+                self._bounds.append(slice(start, end))
+                start = end
+
+    def __call__(self, position: int) -> Values:
+        return self._shards[self._shard_of[position]][self._bounds[position]]
+
+
+class FreshBlocks:
+    """Blocks computed when they are asked for; the batches used last stay in memory."""
+
+    def __init__(self, plan: Plan, encode: Callable[[Sequence[Words]], Values]) -> None:
+        self._plan = plan
+        self._encode = encode
+        self._batches: OrderedDict[int, Values] = OrderedDict()
+        self._bytes = 0
+
+    def __call__(self, position: int) -> Values:
+        batch = self._plan.batch_of(position)
+        values = self._values(batch)
+        tokens = [len(words) for words in self._plan.sequences[batch.start : batch.stop]]
+        per_token = len(values) // sum(tokens)
+        start = sum(tokens[: position - batch.start]) * per_token
+        return values[start : start + tokens[position - batch.start] * per_token]
+
+    def _values(self, batch: range) -> Values:
+        if batch.start in self._batches:
+            self._batches.move_to_end(batch.start)
+            return self._batches[batch.start]
+        values = self._encode(self._plan.sequences[batch.start : batch.stop])
+        self._batches[batch.start] = values
+        self._bytes += values.nbytes
+        while self._bytes > FRESH_BYTES and len(self._batches) > 1:
+            _, oldest = self._batches.popitem(last=False)
+            self._bytes -= oldest.nbytes
+        return values
+
+
+class Unit:
+    """The layers of one file's sequences, for any selection of them, in the store's dtype."""
+
+    def __init__(self, card: EncoderCard, dtype: np.dtype[Any], plan: Plan, blocks: Blocks) -> None:
+        self.card = card
+        self.dtype = dtype
+        self._positions = {words: position for position, words in enumerate(plan.sequences)}
+        self._blocks = blocks
+
+    def layers(self, words: Words) -> Tensor:
+        """(layers, time, dim)"""
+        layers, _ = self.batch([words])
+        return layers[0]
+
+    def batch(self, sentences: Sequence[Words]) -> tuple[Tensor, Tensor]:
+        """(rows, layers, time, dim) with zeros at the padding, and (rows, time), true at real tokens."""
+        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        time = int(lengths.max(initial=0))
+        layers = np.zeros((len(sentences), self.card.layer_count, time, self.card.dim), self.dtype)
+        for row, words in zip(layers, sentences, strict=True):
+            if words:
+                self._copy(words, row[:, : len(words)])
+        mask = np.arange(time) < lengths[:, None]  # (rows, time)
+        return torch.from_numpy(layers), torch.from_numpy(mask)
+
+    def _copy(self, words: Words, target: Values) -> None:
+        position = self._positions.get(words)
+        if position is None:
+            raise BenchError(
+                f"the store was not opened for the sentence {' '.join(words)[:80]!r}; "
+                f"open it with every sentence of the file"
+            )
+        block, (layers, time, dim) = self._blocks(position), target.shape
+        if not self.card.repeats_halves:
+            target[...] = block.reshape(layers, time, dim)
+            return
+        half = time * dim // 2
+        first = block[:half].reshape(time, dim // 2)
+        target[0, :, : dim // 2] = first
+        target[0, :, dim // 2 :] = first
+        target[1:] = block[half:].reshape(layers - 1, time, dim)
