@@ -79,7 +79,6 @@ class CorpusConfig(Config):
     train: str | tuple[str, ...] | None = None
     dev: str | tuple[str, ...] | None = None
     test: str | tuple[str, ...] | None = None
-    dev_share: float = Field(default=0.0, ge=0, lt=1)  # of whole groups held out of train by a seeded hash
     options: dict[str, Any] = Field(default_factory=dict)  # for the reader
     licence: str = ""
     get: str = ""  # how to obtain it

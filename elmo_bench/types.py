@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -18,6 +18,10 @@ Counts = dict[str, float]
 
 Scores = dict[str, float]
 """Named statistics of summed counts, in percent unless the name says otherwise."""
+
+
+Say = Callable[[str], None]
+"""Where a long piece of work tells a person what it is doing."""
 
 
 @dataclass(frozen=True)

@@ -1,0 +1,8 @@
+"""python -m elmo_bench COMMAND ..."""
+
+import sys
+
+from elmo_bench.commands.dispatch import main
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

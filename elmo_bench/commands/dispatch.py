@@ -1,0 +1,65 @@
+"""Find the command, run it, and turn what goes wrong into an exit code."""
+
+from __future__ import annotations
+
+import argparse
+import importlib
+import sys
+
+from elmo_bench.config import nearest
+from elmo_bench.types import BenchError, InterruptedRunError, UsageError
+
+COMMANDS = {  # in the order people meet them
+    "score": "compare predictions with gold exactly as a task's official scorer does",
+    "embed": "write the vectors of a file of sentences",
+    "publish": "copy records of finished runs to results/records",
+    "store": "list or clean what the encoder has computed",
+}
+
+
+def main(arguments: list[str]) -> int:
+    """Run one command; modules are imported only when their command is asked for."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return 0 if arguments else UsageError.exit_code
+    name, rest = arguments[0], arguments[1:]
+    if name not in COMMANDS:
+        print(
+            f"error: there is no command {name!r}{nearest(name, list(COMMANDS))}\n\n{overview()}",
+            file=sys.stderr,
+        )
+        return UsageError.exit_code
+    command = importlib.import_module(f"elmo_bench.commands.{name}")
+    parser = argparse.ArgumentParser(
+        prog=f"python -m elmo_bench {name}",
+        description=command.HELP,
+        epilog=f"example:\n  {command.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    command.configure(parser)
+    try:
+        command.run(parser.parse_args(rest))
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
+    except KeyboardInterrupt:
+        return InterruptedRunError.exit_code
+    except BrokenPipeError:  # the reader of our output has seen enough
+        sys.stderr.close()
+        return 0
+    return 0
+
+
+def overview() -> str:
+    """The list of commands."""
+    width = max(map(len, COMMANDS))
+    lines = [f"  {name:{width}}  {what}" for name, what in COMMANDS.items()]
+    return "\n".join(
+        [
+            "usage: python -m elmo_bench COMMAND ...",
+            "",
+            *lines,
+            "",
+            "python -m elmo_bench COMMAND --help says more.",
+        ]
+    )

@@ -1,0 +1,54 @@
+"""From indexed examples to padded batches."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import torch
+from torch import Tensor
+
+from elmo_bench.types import Words
+
+
+@dataclass(frozen=True)
+class IndexedExample:
+    """One example as numbers, with the sentences its representations are looked up by."""
+
+    id: str
+    sentences: Mapping[str, tuple[Words, ...]]  # by stream
+    fields: Mapping[str, Tensor]
+
+    @property
+    def length(self) -> int:
+        """Tokens over all streams: what batches are bucketed by."""
+        return sum(len(words) for rows in self.sentences.values() for words in rows)
+
+
+def pad(tensors: Sequence[Tensor]) -> Tensor:
+    """Stack tensors of one rank, padded with zeros at the end of every dimension."""
+    shape = [max(sizes) for sizes in zip(*(tuple(tensor.shape) for tensor in tensors), strict=True)]
+    padded = tensors[0].new_zeros((len(tensors), *shape))
+    for row, tensor in enumerate(tensors):
+        padded[row][tuple(slice(size) for size in tensor.shape)] = tensor
+    return padded
+
+
+def pad_fields(examples: Sequence[IndexedExample]) -> dict[str, Tensor]:
+    """Every field of some examples as one padded tensor."""
+    return {name: pad([example.fields[name] for example in examples]) for name in examples[0].fields}
+
+
+def plan_batches(lengths: Sequence[int], batch_size: int, seed: int, bucket: bool) -> list[list[int]]:
+    """A shuffled epoch of batches, a function of its arguments alone.
+
+    With `bucket`, batches hold examples of similar length and only their order is random.
+    """
+    generator = torch.Generator().manual_seed(seed)
+    order = torch.randperm(len(lengths), generator=generator).tolist()
+    if bucket:
+        order.sort(key=lambda number: lengths[number])  # stable: ties stay shuffled
+    batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
+    if bucket:
+        batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+    return batches

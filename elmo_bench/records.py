@@ -1,0 +1,96 @@
+"""What is kept of every run: one small JSON, and the counts that its scores are made of."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any, Literal
+
+import numpy as np
+from pydantic import BaseModel, ConfigDict, ValidationError
+
+from elmo_bench.files import write_atomically
+from elmo_bench.types import Counts, DamagedFileError
+
+
+class Record(BaseModel):
+    """The truth about one finished run; tables and figures are made from nothing else."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["run"] = "run"
+    task: str
+    task_version: int
+    metric: str
+    condition: str  # hash of all that decides the numbers, but for the seed
+    seed: int
+    source: str
+    corpus: str
+    size: str
+    encoder: str | None  # its name; the fingerprint is part of the identity
+    debug: bool  # tried out on a few examples: never in tables
+    identity: dict[str, Any]  # what the condition hashes, in the clear
+    config: dict[str, Any]  # the resolved configuration
+    scores: dict[str, dict[str, float]]  # by split
+    examples: dict[str, int]  # by split
+    curve: list[dict[str, float]]  # one row per epoch
+    best_epoch: int | None
+    learnt: dict[str, Any]  # layer weights s and gamma by place of injection
+    words: dict[str, Any]  # coverage of the word vectors
+    hashes: dict[str, str]  # sha256 of data splits, predictions, counts, trained weights
+    parameters: dict[str, int]
+    seconds: dict[str, float]
+    environment: dict[str, Any]  # commit, dirty, versions, hardware, threads
+
+
+def write_record(path: Path, record: Record) -> None:
+    write_atomically(path, (record.model_dump_json(indent=1) + "\n").encode())
+
+
+def read_record(path: Path) -> Record:
+    """A record, or an error that says which file is damaged and what to do."""
+    try:
+        return Record.model_validate_json(path.read_bytes())
+    except ValidationError as error:
+        raise DamagedFileError(
+            f"{path}: not a record of this version ({error.error_count()} fields do not fit); "
+            "run the same command with force=true"
+        ) from None
+
+
+def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:
+    """All published records below a directory, in a fixed order."""
+    for path in sorted(directory.rglob("*.json")):
+        yield path, read_record(path)
+
+
+def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
+    """Counts by split as one npz: a matrix per split, its columns named once."""
+    columns = sorted({name for rows in counts.values() for row in rows for name in row})
+    arrays = {
+        split: np.array([[row.get(name, 0.0) for name in columns] for row in rows], dtype=np.float64)
+        for split, rows in counts.items()
+    }
+    with tempfile.TemporaryFile() as file:
+        np.savez_compressed(file, allow_pickle=False, columns=np.array(columns, dtype=str), **arrays)
+        file.seek(0)
+        write_atomically(path, file.read())
+
+
+def read_counts(path: Path) -> dict[str, list[Counts]]:
+    """Counts by split, one row per example in file order."""
+    with np.load(path, allow_pickle=False) as archive:
+        columns = [str(name) for name in archive["columns"]]
+        return {
+            split: [dict(zip(columns, row, strict=True)) for row in archive[split].tolist()]
+            for split in archive.files
+            if split != "columns"
+        }
+
+
+def write_predictions(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
+    """One line of JSON per example: its id and what was predicted."""
+    lines = [json.dumps({"id": i, "prediction": p}, ensure_ascii=False) for i, p in rows]
+    write_atomically(path, ("\n".join(lines) + "\n").encode())

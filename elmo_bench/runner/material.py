@@ -1,0 +1,79 @@
+"""From files to what training reads: chosen examples, their numbers, their representations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from elmo_bench.config import RunConfig
+from elmo_bench.data.batching import IndexedExample
+from elmo_bench.data.vectors import WordTable, read_vectors, word_table
+from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.fingerprint import hash_value
+from elmo_bench.representations.store import Store
+from elmo_bench.runner.preparation import Prepared
+from elmo_bench.runner.selection import choose_examples, read_examples
+from elmo_bench.task import AnyTask, Example
+from elmo_bench.training.task_data import LayerSource, no_layers
+from elmo_bench.types import Say, Words
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a run computes with, by split."""
+
+    examples: dict[str, list[Example]]
+    indexed: dict[str, list[IndexedExample]]
+    layers: dict[str, LayerSource]
+    vocabularies: Vocabularies
+    coverage: dict[str, dict[str, float]]  # of the word vectors
+
+
+def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
+    """Read, choose, number, and look the representations up (computing those that are missing)."""
+    task = prepared.task
+    everything = read_examples(task, prepared.corpus)
+    examples = {split: choose_examples(split, rows, config) for split, rows in everything.items()}
+    say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
+    table = read_words(config, sentences_of(task, examples["train"]))
+    coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
+    vocabularies = Vocabularies(table, task.vocabularies(examples["train"]))
+    indexed = {
+        split: [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in rows]
+        for split, rows in examples.items()
+    }
+    # A run on a few examples encodes only those; any other reads a part of the whole file's store.
+    encoded = examples if config.limit else everything
+    layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
+    return Material(examples, indexed, layers, vocabularies, coverage)
+
+
+def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:
+    """The task's own word vectors; rows without pre-trained values depend on the seed."""
+    words = config.words
+    vectors = read_vectors(words.file) if words.kind == "file" and words.file else None
+    training_words = (word for sentence in training for word in sentence)
+    return word_table(words.kind, vectors, training_words, words.dim, config.seed, words.trainable)
+
+
+def sentences_of(task: AnyTask, examples: Iterable[Example]) -> list[Words]:
+    """Every token sequence of some examples."""
+    return [words for row in examples for rows in task.sentences(row).values() for words in rows]
+
+
+def open_layers(
+    config: RunConfig, prepared: Prepared, split: str, examples: Sequence[Example], say: Say
+) -> LayerSource:
+    """Where the layers of a split's sentences are looked up."""
+    if prepared.encoder is None:
+        return no_layers
+    store = Store(
+        config.paths.cache / "store",
+        prepared.encoder.card,
+        prepared.encoder.load,
+        dtype=config.store.dtype,
+        mode=config.store.mode,
+    )
+    part = hash_value([prepared.data_sha256[split], config.limit])
+    unit = store.open(part, sentences_of(prepared.task, examples))
+    return unit.batch

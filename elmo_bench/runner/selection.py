@@ -1,0 +1,45 @@
+"""Which examples of a split a run uses: all, a nested seeded part, or the first few."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from collections import Counter
+from collections.abc import Sequence
+
+from elmo_bench.config import RunConfig
+from elmo_bench.sources import Corpus
+from elmo_bench.task import AnyTask, Example
+from elmo_bench.types import DataError
+
+
+def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
+    """The examples of every split, checked to be there and to have ids of their own."""
+    examples = {}
+    for split, files in corpus.files.items():
+        rows: list[Example] = list(task.read(files))
+        if not rows:
+            raise DataError(
+                f"{files.paths[0]}: expected at least one example for the {split} split, got none"
+            )
+        twice = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
+        if twice:
+            raise DataError(f"{files.paths[0]}: expected a different id per example, got {twice[0]!r} twice")
+        examples[split] = rows
+    return examples
+
+
+def choose_examples(split: str, examples: Sequence[Example], config: RunConfig) -> list[Example]:
+    """The part of a split that the run's limits leave."""
+    chosen = list(examples)
+    if split == "train":
+        wanted = math.ceil(config.data.fraction * len(chosen))
+        chosen = nested_part(chosen, min(wanted, config.data.limit or wanted))
+    return chosen[: config.limit] if config.limit else chosen
+
+
+def nested_part(examples: Sequence[Example], count: int) -> list[Example]:
+    """A random part in file order; every smaller part lies within every larger one."""
+    ranked = sorted(examples, key=lambda example: hashlib.sha256(example.id.encode()).digest())
+    kept = {example.id for example in ranked[:count]}
+    return [example for example in examples if example.id in kept]

@@ -1,0 +1,90 @@
+"""Where examples come from: every source ends in files of a conventional format under known paths."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_bench.config import CorpusConfig, DataConfig, PathsConfig, TaskConfig, nearest, read_config
+from elmo_bench.files import make_once
+from elmo_bench.fingerprint import hash_files
+from elmo_bench.types import DataMissingError, Say, SplitFiles, UsageError
+
+SPLITS = ("train", "dev", "test")
+
+
+@dataclass(frozen=True)
+class Corpus:
+    """The files of one corpus, split by split."""
+
+    source: str
+    name: str
+    config: CorpusConfig
+    files: dict[str, SplitFiles]
+
+    def fingerprints(self) -> dict[str, str]:
+        """sha256 of every split's contents, wherever the files lie."""
+        return {split: hash_files(files.paths) for split, files in self.files.items()}
+
+
+def prepare(task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say) -> Corpus:
+    """Make sure that the files of a task's corpus are there, and say where they are."""
+    name, corpus = choose_corpus(task, data)
+    if data.source == "sample":
+        root, key = generate_world(paths.cache / "world", say), "paths.cache"
+    elif data.source == "files":
+        root, key = Path(), "data"
+    else:
+        root, key = {"open": (paths.data, "paths.data"), "paper": (paths.local, "paths.local")}[data.source]
+    files = {split: _find_split(split, corpus, root, key) for split in SPLITS}
+    return Corpus(data.source, name, corpus, files)
+
+
+def choose_corpus(task: TaskConfig, data: DataConfig) -> tuple[str, CorpusConfig]:
+    """The corpus that data.corpus names, or the task's default for this source."""
+    if data.source not in task.sources:
+        raise UsageError(
+            f"data={data.source}: task {task.name} has no such source ({', '.join(task.sources)})"
+        )
+    entries = dict(task.sources[data.source])
+    default = entries.pop("default")
+    name = data.corpus or default
+    if name not in entries:
+        hint = nearest(name, entries)
+        raise UsageError(
+            f"data.corpus={name}: task {task.name} has no such corpus in data={data.source}{hint} "
+            f"(there are: {', '.join(entries)})"
+        )
+    where = f"task.sources.{data.source}.{name}"
+    corpus = read_config(CorpusConfig, entries[name], where)
+    if data.source == "files":
+        own = {"train": data.train, "dev": data.dev, "test": data.test}
+        corpus = corpus.model_copy(update={**own, "format": data.format or corpus.format})
+    return name, corpus
+
+
+def generate_world(directory: Path, say: Say) -> Path:
+    """The generated world, written once for each version of its generator."""
+    from elmo_bench.sample import WORLD_VERSION, write_world
+
+    target = directory / f"v{WORLD_VERSION}"
+
+    def write(partial: Path) -> None:
+        say("writing the generated world")
+        write_world(partial)
+
+    return make_once(target, write, say)
+
+
+def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> SplitFiles:
+    named = getattr(corpus, split)
+    if named is None:
+        raise UsageError(f"data.{split}: the corpus names no file for this split")
+    paths = tuple(root / name for name in ([named] if isinstance(named, str) else named))
+    for path in paths:
+        if not path.is_file():
+            how = corpus.get or f"put the file there or point {key} elsewhere"
+            raise DataMissingError(
+                f"{path}: no such file (the {split} split; {key} is {root}). To get it: {how}"
+            )
+    return SplitFiles(split, corpus.format, paths, corpus.options)

@@ -1,0 +1,50 @@
+"""Checkpoints that are either whole and verified or not there."""
+
+from __future__ import annotations
+
+import hashlib
+import re
+from pathlib import Path
+
+import pytorch_lightning as pl
+
+from elmo_bench.types import Say
+
+_NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
+
+
+class CheckpointDirectory:
+    """The newest state of one training; a file's name carries the hash of its content."""
+
+    def __init__(self, directory: Path, say: Say) -> None:
+        self._directory = directory
+        self._say = say
+
+    def save(self, trainer: pl.Trainer) -> None:
+        """Write the trainer's state, then drop older ones."""
+        self._directory.mkdir(parents=True, exist_ok=True)
+        partial = self._directory / "writing"
+        trainer.save_checkpoint(partial)
+        name = f"step-{trainer.global_step:09d}-{_hash(partial)}.ckpt"
+        path = self._directory / name
+        partial.replace(path)
+        for other in self._directory.glob("step-*.ckpt"):
+            if other != path:
+                other.unlink()
+
+    def newest(self) -> Path | None:
+        """The newest checkpoint whose content is what was written; damaged ones are passed over."""
+        for path in sorted(self._directory.glob("step-*.ckpt"), reverse=True):
+            match = _NAME.fullmatch(path.name)
+            if match and _hash(path) == match[2]:
+                return path
+            self._say(
+                f"warning: {path} is damaged and is passed over; training goes on from an earlier state"
+            )
+            path.replace(path.with_suffix(".damaged"))
+        return None
+
+
+def _hash(path: Path) -> str:
+    with path.open("rb") as file:
+        return hashlib.file_digest(file, "sha256").hexdigest()[:16]

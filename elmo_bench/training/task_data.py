@@ -1,0 +1,90 @@
+"""Batches of a task, in an order that depends on the seed and the step alone."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+
+import torch
+from torch.utils.data import IterableDataset
+
+from elmo_bench.data.batching import IndexedExample, pad_fields, plan_batches
+from elmo_bench.tensors import Batch, Stream
+from elmo_bench.types import Words
+
+LayerSource = Callable[[Sequence[Words]], tuple[torch.Tensor, torch.Tensor]]
+"""From sequences to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
+
+
+def no_layers(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
+    """The layers of a run without ELMo: none, of width 0."""
+    lengths = torch.tensor([len(words) for words in sequences])
+    longest = int(lengths.max())
+    mask = torch.arange(longest)[None, :] < lengths[:, None]
+    return torch.zeros(len(sequences), 0, longest, 0), mask
+
+
+def collate(examples: Sequence[IndexedExample], layers_of: LayerSource) -> Batch:
+    """Some indexed examples as one batch, with their frozen representations."""
+    streams = {}
+    for name in examples[0].sentences:
+        rows = [words for example in examples for words in example.sentences[name]]
+        layers, mask = layers_of(rows)
+        counts = tuple(len(example.sentences[name]) for example in examples)
+        streams[name] = Stream(layers, mask, counts)
+    return Batch(tuple(example.id for example in examples), streams, pad_fields(examples))
+
+
+class TrainingBatches(IterableDataset[Batch]):
+    """One epoch of shuffled batches, starting where the given step stands within its epoch.
+
+    Deriving order and start from the step makes a resumed run read exactly what an uninterrupted
+    one reads, whatever moment it was killed at.
+    """
+
+    def __init__(
+        self,
+        examples: Sequence[IndexedExample],
+        layers_of: LayerSource,
+        batch_size: int,
+        bucket: bool,
+        seed: int,
+    ) -> None:
+        self._examples = examples
+        self._layers_of = layers_of
+        self._batch_size = batch_size
+        self._bucket = bucket
+        self._seed = seed
+        self._lengths = [example.length for example in examples]
+        self.step: Callable[[], int] = lambda: 0  # set by the module that owns the count
+
+    def __len__(self) -> int:
+        return -(-len(self._examples) // self._batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        epoch, start = divmod(self.step(), len(self))
+        plan = plan_batches(self._lengths, self._batch_size, seed_at(self._seed, epoch), self._bucket)
+        for numbers in plan[start:]:
+            yield collate([self._examples[number] for number in numbers], self._layers_of)
+
+
+class FileOrderBatches(IterableDataset[Batch]):
+    """Evaluation batches: file order and a fixed size, so that batch statistics are reproducible."""
+
+    def __init__(self, examples: Sequence[IndexedExample], layers_of: LayerSource, batch_size: int) -> None:
+        self._examples = examples
+        self._layers_of = layers_of
+        self._batch_size = batch_size
+
+    def __len__(self) -> int:
+        return -(-len(self._examples) // self._batch_size)
+
+    def __iter__(self) -> Iterator[Batch]:
+        for start in range(0, len(self._examples), self._batch_size):
+            yield collate(self._examples[start : start + self._batch_size], self._layers_of)
+
+
+def seed_at(seed: int, position: int) -> int:
+    """A well-spread 63-bit seed for one position (a step or an epoch) of one run."""
+    mixed = (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) % 2**64
+    mixed = (mixed ^ (mixed >> 31)) * 0xD6E8FEB86659FD93 % 2**64
+    return (mixed ^ (mixed >> 32)) % 2**63

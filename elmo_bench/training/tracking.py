@@ -1,0 +1,113 @@
+"""Observers of a run: they may fail, the run may not fail with them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any, Protocol
+
+from elmo_bench.config import TrackingConfig
+from elmo_bench.types import Say
+
+
+class Tracker(Protocol):
+    """Something that is told how a run goes."""
+
+    def start(self, name: str, config: Mapping[str, Any]) -> None: ...
+
+    def log(self, values: Mapping[str, float]) -> None: ...
+
+    def finish(self, summary: Mapping[str, Any]) -> None: ...
+
+
+class NoTracker:
+    """Nobody is told."""
+
+    def start(self, name: str, config: Mapping[str, Any]) -> None:
+        pass
+
+    def log(self, values: Mapping[str, float]) -> None:
+        pass
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        pass
+
+
+class WandbTracker:
+    """Weights & Biases: online where a key is configured, else offline in the run directory."""
+
+    def __init__(self, config: TrackingConfig, directory: Path) -> None:
+        self._config = config
+        self._directory = directory
+        self._run: Any = None
+
+    def start(self, name: str, config: Mapping[str, Any]) -> None:
+        import wandb
+
+        self._run = wandb.init(
+            project=self._config.project,
+            group=self._config.group,
+            tags=list(self._config.tags),
+            name=name,
+            config=dict(config),
+            dir=self._directory,
+            mode=None if has_wandb_key() else "offline",
+            settings=wandb.Settings(silent=True),
+        )
+
+    def log(self, values: Mapping[str, float]) -> None:
+        if self._run:
+            self._run.log(dict(values))
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        if self._run:
+            self._run.summary.update(dict(summary))
+            self._run.finish()  # or the jobs of one process would merge into one run
+
+
+class SafeTracker:
+    """Another tracker whose failures become warnings."""
+
+    def __init__(self, tracker: Tracker, say: Say) -> None:
+        self._tracker = tracker
+        self._say = say
+        self._broken = False
+
+    def start(self, name: str, config: Mapping[str, Any]) -> None:
+        self._attempt(lambda: self._tracker.start(name, config))
+
+    def log(self, values: Mapping[str, float]) -> None:
+        self._attempt(lambda: self._tracker.log(values))
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        self._attempt(lambda: self._tracker.finish(summary))
+
+    def _attempt(self, action: Callable[[], None]) -> None:
+        if self._broken:
+            return
+        try:
+            action()
+        except Exception as error:  # whatever it is, the result matters more
+            self._broken = True
+            self._say(f"warning: tracking failed and is off for this run: {error}")
+
+
+def build_tracker(config: TrackingConfig, directory: Path, say: Say) -> Tracker:
+    """The tracker that the configuration asks for."""
+    if config.kind == "off":
+        return NoTracker()
+    return SafeTracker(WandbTracker(config, directory), say)
+
+
+def has_wandb_key() -> bool:
+    """Whether W&B could log in without asking anybody."""
+    if os.environ.get("WANDB_MODE"):
+        return True  # the user has decided
+    if os.environ.get("WANDB_API_KEY"):
+        return True
+    netrc = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()
+    try:
+        return "api.wandb.ai" in netrc.read_text()
+    except OSError:
+        return False
