@@ -97,9 +97,9 @@ class UnitFiles:
         path = self.directory / "unit.json"
         try:
             found = json.loads(path.read_bytes())
-        except FileNotFoundError:
-            return "not there" if not any(self.directory.glob("*.npy")) else "unit.json is missing"
-        except ValueError:
+        except (FileNotFoundError, NotADirectoryError):
+            return "unit.json is missing" if any(self.directory.glob("*.npy")) else "not there"
+        except (OSError, ValueError):
             return "unit.json is damaged"
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             return "written by another version"
