@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from elmo_bench.heads.constraints import Constraints
 
@@ -122,6 +123,7 @@ class _LogPartition(torch.autograd.Function):
         return scaled.sum(0) + closing + start.max() - top
 
     @staticmethod
+    @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
         chances, before, back, order, moves, mask = ctx.saved_tensors
         weights = gradient.unsqueeze(1) * mask  # (rows, time)
