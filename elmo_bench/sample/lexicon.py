@@ -1,0 +1,82 @@
+"""Which words a part of the world may use: the labelled training sets know half of every list."""
+
+from __future__ import annotations
+
+import random
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cache
+from typing import TypeVar
+
+from elmo_bench.sample.inflection import Verb, conjugate
+from elmo_bench.sample.names import NAMES
+from elmo_bench.sample.nouns import NOUNS
+from elmo_bench.sample.relations import RELATIONS, Relation
+
+T = TypeVar("T")
+
+NAMED_KINDS: tuple[str, ...] = ("person", "place", "organisation", "work")
+NAME_POOLS: dict[str, tuple[str, ...]] = {
+    "train": NAMES[:40],
+    "dev": NAMES[40:80],
+    "test": NAMES[80:],
+    "text": NAMES,
+}
+
+
+@dataclass(frozen=True)
+class Scope:
+    """The vocabulary of one part: `train`, `dev` and `test` are labelled, `text` is the plain text."""
+
+    name: str
+
+    @property
+    def description_rate(self) -> float:
+        """How often a name is explained on the spot; labelled data leave it to the rest of the sentence."""
+        return 0.4 if self.name == "text" else 0.08
+
+    def words(self, listed: Sequence[T]) -> Sequence[T]:
+        """What this part may use of a list; labelled training data see every second entry."""
+        return listed[::2] if self.name == "train" and len(listed) > 1 else listed
+
+    def choose(self, randomness: random.Random, listed: Sequence[T]) -> T:
+        """One entry of a list that this part may use."""
+        return randomness.choice(self.words(listed))
+
+    def name_for(self, randomness: random.Random, kind: str) -> str:
+        """A name; every name serves every kind, one of the four somewhat more often."""
+        pool = NAME_POOLS[self.name]
+        name = randomness.choice(pool)
+        while _favourite_kind(name) != kind and randomness.random() < 0.5:
+            name = randomness.choice(pool)
+        return name
+
+
+@cache
+def _favourite_kind(name: str) -> str:
+    return NAMED_KINDS[NAMES.index(name) % len(NAMED_KINDS)]
+
+
+@cache
+def verb(spelling: str) -> Verb:
+    """The verb of a relation's entry."""
+    return conjugate(spelling)
+
+
+@cache
+def senses() -> dict[tuple[str, str], tuple[str, ...]]:
+    """(lemma, n or v) -> the shelves or relations it stands in, for words that stand in several."""
+    found: dict[tuple[str, str], list[str]] = {}
+    for kind, nouns in NOUNS.items():
+        for noun in nouns:
+            found.setdefault((noun, "n"), []).append(kind)
+    for relation in RELATIONS:
+        for spelling in relation.verbs:
+            found.setdefault((verb(spelling).base, "v"), []).append(relation.name)
+    return {key: tuple(dict.fromkeys(of)) for key, of in found.items() if len(set(of)) > 1}
+
+
+@cache
+def relations_with(sense_of_verb: str) -> tuple[Relation, ...]:
+    """The relations a verb lemma can express."""
+    return tuple(r for r in RELATIONS if any(verb(v).base == sense_of_verb for v in r.verbs))

@@ -1,0 +1,329 @@
+"""From an event to a sentence that remembers what every word stands for."""
+
+from __future__ import annotations
+
+import random
+from dataclasses import dataclass, field
+from functools import cache
+
+from elmo_bench.sample.adjectives import BY_KIND, MANNERS, TIMES
+from elmo_bench.sample.grammar import CLAUSES, NEUTRAL_ENDINGS, NEUTRAL_OPENINGS, Frame, frames_for
+from elmo_bench.sample.inflection import article, pluralise
+from elmo_bench.sample.lexicon import Scope, verb
+from elmo_bench.sample.nouns import OCCASIONS
+from elmo_bench.sample.story import Entity, Event, Story, new_entity
+from elmo_bench.sample.tags import lemma, penn_tags
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, its lemma, its Penn tag, and the shelf or relation that gives its sense."""
+
+    word: str
+    lemma: str
+    tag: str
+    sense: str = ""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Words that stand for an entity; `name` is the part that is a proper name."""
+
+    start: int
+    end: int  # exclusive
+    entity: Entity
+    name: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Words that fill a role."""
+
+    start: int
+    end: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """A predicate and its arguments."""
+
+    predicate: int
+    lemma: str
+    sense: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Tokens with everything that the views read off."""
+
+    tokens: tuple[Token, ...]
+    mentions: tuple[Mention, ...] = ()
+    propositions: tuple[Proposition, ...] = ()
+    event: Event | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(token.word for token in self.tokens)
+
+    @property
+    def has_name(self) -> bool:
+        return any(mention.name for mention in self.mentions)
+
+
+def tell(
+    event: Event,
+    scope: Scope,
+    randomness: random.Random,
+    known: frozenset[int] = frozenset(),
+    pronouns: frozenset[int] = frozenset(),
+) -> Sentence:
+    """One way of telling an event; `known` have been mentioned before, `pronouns` may be a pronoun."""
+    frames = frames_for(event, inchoative=randomness.random() < 0.5)
+    frame = randomness.choices(frames, [frame.weight for frame in frames])[0]
+    return Teller(event, scope, randomness, known, pronouns).tell(frame)
+
+
+def tell_story(story: Story, randomness: random.Random, pronoun_rate: float = 0.25) -> tuple[Sentence, ...]:
+    """The whole story, in order; somebody who was in the last sentence may be a pronoun in the next."""
+    known: frozenset[int] = frozenset()
+    last: frozenset[int] = frozenset()
+    sentences = []
+    for event in story.events:
+        pronouns = frozenset(identifier for identifier in sorted(last) if randomness.random() < pronoun_rate)
+        sentence = tell(event, story.scope, randomness, known, pronouns)
+        sentences.append(sentence)
+        last = frozenset(mention.entity.id for mention in sentence.mentions if mention.entity.owner is None)
+        known = known | last
+    return tuple(sentences)
+
+
+def tagged(text: str) -> tuple[Token, ...]:
+    """Tokens of a fixed phrase; `word/TAG` where the usual tag is not meant."""
+    return tuple(_token(item) for item in text.split())
+
+
+@cache
+def _token(item: str) -> Token:
+    word, _, tag = item.rpartition("/")
+    if not word:
+        word, tag = item, penn_tags().get(item, "NN")
+    return Token(word, lemma(word, tag), tag)
+
+
+PRONOUNS: dict[str, dict[str, tuple[str, str]]] = {
+    "subject": {"f": ("she", "PRP"), "m": ("he", "PRP"), "n": ("it", "PRP")},
+    "object": {"f": ("her", "PRP"), "m": ("him", "PRP"), "n": ("it", "PRP")},
+}
+
+
+@dataclass
+class Teller:
+    """Builds one sentence, slot by slot."""
+
+    event: Event
+    scope: Scope
+    randomness: random.Random
+    known: frozenset[int]
+    pronouns: frozenset[int]
+    tokens: list[Token] = field(default_factory=list)
+    mentions: list[Mention] = field(default_factory=list)
+    arguments: list[Argument] = field(default_factory=list)
+    predicate: int = -1
+
+    def tell(self, frame: Frame) -> Sentence:
+        """The sentence that a pattern makes of the event."""
+        for slot in frame.pattern.split():
+            if slot in (".", ",") and self.tokens and self.tokens[-1].word == ",":
+                self.tokens.pop()  # an aside ends where the clause does
+            self._fill(slot)
+        first = self.tokens[0]
+        capital = first.word[:1].upper() + first.word[1:]
+        self.tokens[0] = Token(capital, first.lemma, first.tag, first.sense)
+        arguments = sorted(self.arguments, key=lambda argument: argument.start)
+        proposition = Proposition(
+            self.predicate, verb(self.event.verb).base, self.event.relation.name, tuple(arguments)
+        )
+        mentions = sorted(self.mentions, key=lambda mention: (mention.start, -mention.end))
+        return Sentence(tuple(self.tokens), tuple(mentions), (proposition,), self.event)
+
+    def _fill(self, slot: str) -> None:
+        name, _, detail = slot.partition(":")
+        if not slot[0].isupper():
+            self.tokens += tagged(slot)
+        elif name in ("V", "PRES"):
+            self._verb(
+                "VBP"
+                if name == "PRES" and _is_plural(self._who(detail))
+                else detail
+                if name == "V"
+                else "VBZ"
+            )
+        elif name in _AUXILIARIES:
+            singular, plural = _AUXILIARIES[name]
+            self.tokens += tagged(plural if _is_plural(self._who(detail)) else singular)
+        elif name in ("WHO", "WHOM"):
+            self._relative(self._who(detail), detail, name)
+        elif name in _PHRASES:
+            listed, role = _PHRASES[name]
+            self._phrase(self.event.tail if name == "T" else self.scope.choose(self.randomness, listed), role)
+        elif name == "P":
+            self.tokens += tagged(self.event.relation.preposition + "/IN")
+        else:
+            self._participant(name)
+
+    def _phrase(self, text: str, role: str) -> None:
+        start = len(self.tokens)
+        self.tokens += tagged(text)
+        if role:
+            self.arguments.append(
+                Argument(start, len(self.tokens), role if role != "T" else self.event.relation.tail_role)
+            )
+
+    def _participant(self, slot: str) -> None:
+        start = len(self.tokens)
+        entity = self._who(slot)
+        if slot == "BY":
+            self.tokens += tagged("by")
+        elif slot == "O" and self.event.relation.preposition:
+            tag = "TO" if self.event.relation.preposition == "to" else "IN"
+            self.tokens += tagged(f"{self.event.relation.preposition}/{tag}")
+        case = "subject" if slot == "S" or (slot in "NR" and self.predicate < 0) else "object"
+        self._noun_phrase(entity, case)
+        role = self._role(slot)
+        if slot in ("N2", "N3"):  # the second half of a co-ordination widens the first half's argument
+            earlier = next(index for index, found in enumerate(self.arguments) if found.role == role)
+            start = self.arguments.pop(earlier).start
+        elif slot == "R" and self.tokens[start - 1].word == "to" and start:
+            start -= 1
+        self.arguments.append(Argument(start, len(self.tokens), role))
+
+    def _role(self, slot: str) -> str:
+        roles = self.event.relation.roles
+        return {"S": roles[0], "BY": roles[0], "N2": roles[0], "R": roles[-1]}.get(
+            slot, roles[min(1, len(roles) - 1)]
+        )
+
+    def _who(self, slot: str) -> Entity:
+        event = self.event
+        subject_like = slot in ("S", "BY", "N2")
+        entity = event.recipient if slot == "R" else event.subject if subject_like else event.object
+        assert entity is not None
+        if slot in ("N2", "N3"):
+            return self._companion(entity)
+        return entity
+
+    def _companion(self, entity: Entity) -> Entity:
+        return new_entity(-1, entity.kind, self.scope, self.randomness, named=bool(entity.name))
+
+    def _verb(self, tag: str) -> None:
+        self.predicate = len(self.tokens)
+        conjugated = verb(self.event.verb)
+        self.tokens.append(Token(conjugated.form(tag), conjugated.base, tag, self.event.relation.name))
+
+    def _relative(self, entity: Entity, slot: str, form: str) -> None:
+        person = "who" if form == "WHO" else "whom"
+        start = len(self.tokens)
+        self.tokens += tagged(person if entity.kind == "person" else "which")
+        self.arguments.append(Argument(start, start + 1, "R-" + self._role(slot)))
+
+    def _noun_phrase(self, entity: Entity, case: str) -> None:
+        start = len(self.tokens)
+        if entity.id in self.pronouns and not _is_plural(entity):
+            word, tag = PRONOUNS[case][entity.gender]
+            self.tokens.append(Token(word, word, tag))
+            self.mentions.append(Mention(start, start + 1, entity))
+        elif entity.name:
+            self._name(entity)
+            if self.randomness.random() < self.scope.description_rate:
+                self._expand(entity)
+        elif entity.owner is not None:
+            self._belonging(entity, entity.owner)
+        else:
+            self._common(entity)
+
+    def _name(self, entity: Entity) -> None:
+        start = len(self.tokens)
+        self.tokens += [Token(word, word, "NNP") for word in entity.name]
+        end = len(self.tokens)
+        self.mentions.append(Mention(start, end, entity, (start, end)))
+
+    def _expand(self, entity: Entity) -> None:
+        self.tokens += tagged(",")
+        if self.randomness.random() < 0.5:
+            self._described(entity, definite=False)
+        else:
+            self.tokens += tagged(self.scope.choose(self.randomness, CLAUSES[entity.kind]))
+        self.tokens += tagged(",")
+
+    def _common(self, entity: Entity) -> None:
+        start = len(self.tokens)
+        self._described(entity, definite=entity.id in self.known or self.randomness.random() < 0.5)
+        self.mentions.append(Mention(start, len(self.tokens), entity))
+
+    def _described(self, entity: Entity, *, definite: bool) -> None:
+        adjectives = []
+        if self.randomness.random() < 0.3:
+            word = self.scope.choose(self.randomness, BY_KIND[entity.kind])
+            adjectives.append(Token(word, word, "JJ"))
+        noun = _noun_token(entity)
+        if definite:
+            self.tokens += tagged("the")
+        elif not _is_plural(entity):
+            self.tokens += tagged(article((adjectives[0] if adjectives else noun).word))
+        self.tokens += [*adjectives, noun]
+
+    def _belonging(self, entity: Entity, owner: Entity) -> None:
+        start = len(self.tokens)
+        if self.randomness.random() < 0.5:
+            self._name(owner)
+            self.tokens += tagged("'s")
+            self.tokens.append(_noun_token(entity))
+        else:
+            self.tokens += tagged("the")
+            self.tokens.append(_noun_token(entity))
+            self.tokens += tagged("of")
+            self._name(owner)
+        self.mentions.append(Mention(start, len(self.tokens), entity))
+
+
+_AUXILIARIES: dict[str, tuple[str, str]] = {
+    "BE": ("was", "were"),
+    "HAVE": ("has", "have"),
+    "DO": ("did", "did"),
+}
+
+
+def _occasions() -> tuple[str, ...]:
+    before = ("after", "before", "during")
+    return tuple(f"{before[index % 3]} the {noun}" for index, noun in enumerate(OCCASIONS))
+
+
+_PHRASES: dict[str, tuple[tuple[str, ...], str]] = {
+    "T": ((), "T"),
+    "W": (TIMES + _occasions(), "ARGM-TMP"),
+    "M": (tuple(manner + "/RB" for manner in MANNERS), "ARGM-MNR"),
+    "Z": (NEUTRAL_ENDINGS, ""),
+    "Z2": (NEUTRAL_OPENINGS, ""),
+}
+
+
+def _is_plural(entity: Entity) -> bool:
+    if entity.name:
+        return False
+    return (
+        entity.plural or entity.noun == "trousers" or (entity.owner is not None and _ends_plural(entity.noun))
+    )
+
+
+def _ends_plural(noun: str) -> bool:
+    return noun.endswith("s") and not noun.endswith(("ss", "us", "headquarters"))
+
+
+def _noun_token(entity: Entity) -> Token:
+    if entity.plural and entity.owner is None:
+        return Token(pluralise(entity.noun), entity.noun, "NNS", entity.kind)
+    tag = "NNS" if _is_plural(entity) else "NN"
+    sense = "" if entity.owner is not None else entity.kind
+    return Token(entity.noun, entity.noun, tag, sense)
