@@ -143,7 +143,8 @@ def _plain_datasets(path: Path, root: Any, shapes: Shapes) -> dict[str, Any]:
                 datasets[name] = group[key]
             else:
                 raise DataError(
-                    f"{path}: expected only the published arrays, got a {kind.__name__} at {name}"
+                    f"{path}: expected only the arrays that options.json calls for, got a {kind.__name__} "
+                    f"at {name}; are options and weights of the same model?"
                 )
     return datasets
 

@@ -37,20 +37,11 @@ class Chunk:
 
 
 def plan_chunks(lengths: Sequence[int], most_lanes: int, most_tokens: int) -> list[Chunk]:
-    """Chunks of similar lengths and similar size, longest sentences first; empty sentences are left out."""
+    """Chunks of similar size, each with long and short sentences; empty sentences are left out."""
     order = sorted((index for index, length in enumerate(lengths) if length), key=lambda i: (-lengths[i], i))
     total = sum(lengths[index] + 1 for index in order)
-    count = max(1, -(-total // most_tokens))
-    chunks: list[Chunk] = []
-    waiting: list[int] = []
-    done = 0
-    for index in order:
-        waiting.append(index)
-        done += lengths[index] + 1
-        if done * count >= total * (len(chunks) + 1):
-            chunks.append(_fill_lanes(waiting, lengths, most_lanes))
-            waiting = []
-    return chunks
+    count = -(-total // most_tokens)
+    return [_fill_lanes(order[first::count], lengths, most_lanes) for first in range(min(count, len(order)))]
 
 
 def _fill_lanes(sentences: Sequence[int], lengths: Sequence[int], most_lanes: int) -> Chunk:
