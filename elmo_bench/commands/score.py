@@ -4,46 +4,150 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator
+from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.data.conll2003 import read_scored
-from elmo_bench.metrics.entities import count_entities, entity_types, score_entities
-from elmo_bench.metrics.ratios import sum_counts
+from elmo_bench.data.conll2005 import PropsSentence, read_props
+from elmo_bench.data.coreference import CoreferenceDocument, read_coreference
+from elmo_bench.data.lines import fault
+from elmo_bench.data.tags import Chunk
+from elmo_bench.metrics.arguments import count_arguments, score_arguments
+from elmo_bench.metrics.entities import count_entities, score_entities
+from elmo_bench.metrics.matches import labels_of
+from elmo_bench.metrics.ratios import harmonic_mean, sum_counts
+from elmo_bench.types import Counts, DataError, Scores
 
 HELP = "score a file of predictions as the official scorer of its task does"
 EXAMPLE = "python -m elmo_bench score ner tagged.txt"
+
+Figures = dict[str, Any]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """One sub-command per kind of prediction."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
-    ner = kinds.add_parser("ner", help="conlleval's figures for columns `word gold predicted`")
-    ner.add_argument("tagged", type=Path, metavar="TAGGED")
-    ner.set_defaults(figures=lambda arguments: ner_figures(arguments.tagged))
+    for kind, figures, files, what in (
+        ("ner", ner_figures, ["tagged"], "conlleval's figures for columns `word gold predicted`"),
+        ("srl", srl_figures, ["gold.props", "predicted.props"], "srl-eval.pl's figures for CoNLL-2005 props"),
+        (
+            "coref",
+            coref_figures,
+            ["key.conll", "response.conll"],
+            "MUC, B³ and CEAF-φ4 as scorer v8.01 prints",
+        ),
+    ):
+        of_kind = kinds.add_parser(kind, help=what, description=what)
+        for file in files:
+            of_kind.add_argument("files", action="append", type=Path, metavar=file)
+        of_kind.set_defaults(figures=figures)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the figures."""
-    print(json.dumps(arguments.figures(arguments), indent=1, ensure_ascii=False))
+    print(json.dumps(arguments.figures(*arguments.files), indent=1, ensure_ascii=False))
 
 
-def ner_figures(tagged: Path) -> dict[str, Any]:
+def ner_figures(tagged: Path) -> Figures:
     """What conlleval prints, to its two decimals, and the numbers of chunks behind it."""
     rows = [count_entities(sentence.gold, sentence.predicted) for sentence in read_scored(tagged)]
     counts, scores = sum_counts(rows), score_entities(rows)
-
-    def figures(suffix: str) -> dict[str, float]:
-        of_type = {name: round(scores[name + suffix], 2) for name in ("precision", "recall", "f1")}
-        for figure, name in (("correct", "tp"), ("predicted", "predicted"), ("gold", "gold")):
-            of_type[figure] = int(counts.get(name + suffix, 0))
-        return of_type
-
-    overall: Mapping[str, float] = figures("")
     return {
-        **overall,
+        **_ner_row(counts, scores, ""),
         "accuracy": round(scores["accuracy"], 2),
         "tokens": int(counts["tokens"]),
-        "types": {label: figures(f":{label}") for label in entity_types(counts)},
+        "types": {label: _ner_row(counts, scores, f":{label}") for label in labels_of(counts)},
     }
+
+
+def _ner_row(counts: Counts, scores: Scores, suffix: str) -> Figures:
+    correct, predicted, gold = (int(counts.get(name + suffix, 0)) for name in ("tp", "predicted", "gold"))
+    return {**_printed(scores, suffix), "correct": correct, "predicted": predicted, "gold": gold}
+
+
+def srl_figures(gold: Path, predicted: Path) -> Figures:
+    """What srl-eval.pl prints, to its two decimals."""
+    rows = []
+    for expected, found in _aligned_props(gold, predicted):
+        propositions = {(one.predicate, one.lemma): one.phrases for one in found.propositions}
+        for one in expected.propositions:
+            # As in the script: a predicate with another lemma, or none, has all its arguments missed.
+            missing: tuple[Chunk, ...] = ()
+            rows.append(count_arguments(one.phrases, propositions.get((one.predicate, one.lemma), missing)))
+    counts, scores = sum_counts(rows), score_arguments(rows)
+    return {
+        **_srl_row(counts, scores, ""),
+        "propositions": len(rows),
+        "perfect_propositions": round(scores["perfect_propositions"], 2),
+        "labels": {label: _srl_row(counts, scores, f":{label}") for label in labels_of(counts)},
+    }
+
+
+def _srl_row(counts: Counts, scores: Scores, suffix: str) -> Figures:
+    correct, predicted, gold = (int(counts.get(name + suffix, 0)) for name in ("tp", "predicted", "gold"))
+    return {
+        **_printed(scores, suffix),
+        "correct": correct,
+        "excess": predicted - correct,
+        "missed": gold - correct,
+    }
+
+
+def _aligned_props(gold: Path, predicted: Path) -> Iterator[tuple[PropsSentence, PropsSentence]]:
+    for number, pair in enumerate(zip_longest(read_props(gold), read_props(predicted)), start=1):
+        expected, found = pair
+        if expected is None or found is None:
+            shorter = gold if expected is None else predicted
+            raise DataError(f"{shorter}: expected as many sentences as in the other file, got {number - 1}")
+        if expected.length != found.length:
+            expectation = f"{expected.length} rows, as in sentence {number} of {gold}"
+            raise fault(predicted, found.line, expectation, str(found.length))
+        yield expected, found
+
+
+def _printed(scores: Scores, suffix: str) -> Figures:
+    return {name: round(scores[name + suffix], 2) for name in ("precision", "recall", "f1")}
+
+
+def coref_figures(key: Path, response: Path) -> Figures:
+    """What the reference scorer prints, cut off after two decimals as it does, and the average of the F1."""
+    # scipy takes longer to load than all the other kinds take to score
+    from elmo_bench.metrics.coreference import METRICS, PARTS, count_coreference
+
+    pairs = _aligned_documents(key, response)
+    counts = sum_counts(count_coreference(gold.clusters, found.clusters) for gold, found in pairs)
+    figures: Figures = {}
+    for metric in METRICS:
+        numbers = {part: counts[f"{metric}_{part}"] for part in PARTS}
+        recall = _ratio(numbers["recall_num"], numbers["recall_den"])
+        precision = _ratio(numbers["precision_num"], numbers["precision_den"])
+        rates = {"recall": recall, "precision": precision, "f1": harmonic_mean(precision, recall)}
+        figures[metric] = numbers | {name: int(rate * 10000) / 100 for name, rate in rates.items()}
+    # The scorer prints no average; published ones are of its printed F1.
+    average = sum(figures[metric]["f1"] for metric in METRICS) / len(METRICS)
+    return figures | {"average_f1": round(average, 2)}
+
+
+def _ratio(part: float, whole: float) -> float:
+    return part / whole if whole else 0.0
+
+
+def _aligned_documents(
+    key: Path, response: Path
+) -> Iterator[tuple[CoreferenceDocument, CoreferenceDocument]]:
+    documents = {(document.name, document.part): document for document in read_coreference(response)}
+    for gold in read_coreference(key):
+        found = documents.pop((gold.name, gold.part), None)
+        place = f"{gold.name}, part {gold.part:03d}"
+        if found is None:
+            raise DataError(f"{response}: expected the document {place} of {key}, got none of that name")
+        lengths = [sum(map(len, document.sentences)) for document in (gold, found)]
+        if lengths[0] != lengths[1]:
+            raise DataError(
+                f"{response}: expected {lengths[0]} tokens in {place}, as in {key}, got {lengths[1]}"
+            )
+        yield gold, found
+    for name, part in documents:
+        raise DataError(f"{response}: expected only documents of {key}, got {name}, part {part:03d} too")

@@ -1,11 +1,11 @@
-"""What all metrics share: rows of counts summed, and precision, recall and F1 of the sums."""
+"""What all metrics share: rows of counts summed, percentages and the harmonic mean."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterable
 
-from elmo_bench.types import Counts, Scores
+from elmo_bench.types import Counts
 
 
 def sum_counts(counts: Iterable[Counts]) -> Counts:
@@ -25,9 +25,3 @@ def percentage(part: float, whole: float) -> float:
 def harmonic_mean(precision: float, recall: float) -> float:
     """F1 of precision and recall."""
     return 2 * precision * recall / (precision + recall) if precision + recall else 0.0
-
-
-def score_matches(correct: float, predicted: float, gold: float) -> Scores:
-    """Precision, recall and F1 of `correct` matches."""
-    precision, recall = percentage(correct, predicted), percentage(correct, gold)
-    return {"precision": precision, "recall": recall, "f1": harmonic_mean(precision, recall)}
