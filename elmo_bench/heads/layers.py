@@ -9,7 +9,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.heads.products import multiply_with_gradient
-from elmo_bench.heads.recurrence import Packing, scan_lstm
+from elmo_bench.heads.recurrence import Packing, scan_highway_lstm, scan_lstm
 
 
 class WordEmbedding(nn.Module):
@@ -88,7 +88,7 @@ class BiLstm(nn.Module):
     def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
         """The same by hoisted products and a lean loop over time."""
         packing = Packing.of(mask)
-        tokens = x.flatten(0, 1).index_select(0, packing.forwards)  # (tokens, inputs)
+        tokens = packing.pack(x)  # (tokens, inputs)
         (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
         left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
         right = multiply_with_gradient(tokens, enter_back) + bias_back
@@ -96,6 +96,30 @@ class BiLstm(nn.Module):
         right = scan_lstm(right.index_select(0, packing.turned), recur_back, packing)
         states = torch.cat([left, right.index_select(0, packing.turned)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+
+
+class HighwayLstm(nn.Module):
+    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016, SPEC 3.3)."""
+
+    def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden, self.dropout = hidden, dropout
+        # blocks i, f, g, o, r, and what is carried past the cell, which the state has no part in
+        self.enter = nn.Parameter(torch.empty(6 * hidden, inputs))
+        self.recur = nn.Parameter(torch.empty(5 * hidden, hidden))
+        self.bias = nn.Parameter(torch.zeros(5 * hidden))
+        initialise_orthogonal(self.enter, blocks=6)
+        initialise_orthogonal(self.recur, blocks=5)
+        nn.init.ones_(self.bias.data.chunk(5)[1])  # the forget gate's
+
+    def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
+        """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
+        entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
+        gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
+        kept = tokens.new_ones(packing.sizes[0], self.hidden)  # (rows, hidden), one mask for all steps
+        if self.training and self.dropout:
+            kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+        return scan_highway_lstm(gates, carried, self.recur, kept, packing)
 
 
 def initialise_lstm(lstm: nn.LSTM) -> None:

@@ -43,6 +43,10 @@ class Packing:
         sizes = tuple(running.sum(1).tolist())
         return cls(sizes, order, forwards, backwards, packed_place[backwards])
 
+    def pack(self, padded: Tensor) -> Tensor:
+        """(rows, time, dim) to the real tokens in left-to-right order, (tokens, dim)."""
+        return padded.flatten(0, 1).index_select(0, self.forwards)
+
     def unpack(self, packed: Tensor, mask: Tensor) -> Tensor:
         """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
         padded = packed.new_zeros(mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)

@@ -1,0 +1,140 @@
+"""Semantic role labelling (paper A.5): who did what to whom, for one given predicate at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from elmo_bench.data.brackets import Proposition
+from elmo_bench.data.columns import read_columns
+from elmo_bench.data.conll2005 import read_props
+from elmo_bench.data.conll2012 import read_documents
+from elmo_bench.data.tags import OUTSIDE, Chunk, tags_of
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
+from elmo_bench.metrics.arguments import VERB, count_arguments, score_arguments
+from elmo_bench.tensors import Widths
+from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
+
+
+@dataclass(frozen=True)
+class SrlExample:
+    """One sentence and one of its predicates with the phrases around it."""
+
+    id: str
+    words: Words
+    predicate: int
+    phrases: tuple[Chunk, ...]
+
+
+@dataclass(frozen=True)
+class AnnotatedSentence:
+    """What both formats say about a sentence; tags are empty where the format has none."""
+
+    words: Words
+    tags: tuple[str, ...]
+    propositions: tuple[Proposition, ...]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SrlTask:
+    """PropBank roles of gold predicates; tags are BIO inside and phrases outside."""
+
+    head: SrlHeadSettings = Field(default_factory=SrlHeadSettings)
+    predicates: Literal["verbs", "all"] = "all"  # verbs: by part of speech, where the format has it
+
+    version: ClassVar[int] = 1
+    metric: ClassVar[str] = "f1"
+    higher_is_better: ClassVar[bool] = True
+
+    def read(self, files: SplitFiles) -> Iterator[SrlExample]:
+        """One example per predicate; sentences without one are passed over."""
+        for number, sentence in enumerate(read_annotated(files), start=1):
+            for place, proposition in enumerate(sentence.propositions, start=1):
+                tag = sentence.tags[proposition.predicate] if sentence.tags else "V"
+                if self.predicates == "all" or tag.startswith("V"):
+                    name = f"{files.split}-{number}-{place}"
+                    yield SrlExample(name, sentence.words, proposition.predicate, proposition.phrases)
+
+    def sentences(self, example: SrlExample) -> Mapping[str, tuple[Words, ...]]:
+        return {"text": (example.words,)}
+
+    def vocabularies(self, examples: Sequence[SrlExample]) -> Mapping[str, Vocabulary]:
+        """For every label seen, both of its tags."""
+        labels = {phrase.label for example in examples for phrase in example.phrases}
+        return {
+            "tags": Vocabulary.closed(
+                [OUTSIDE, *(f"{prefix}-{label}" for label in labels for prefix in "BI")]
+            )
+        }
+
+    def index(self, example: SrlExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
+        tags = vocabularies["tags"]
+        gold = tags_of(separate_phrases(example.phrases), len(example.words), "IOB2")
+        # a label that the training set lacks cannot be predicted; only the loss takes it for O
+        known = [tag if tag in tags else OUTSIDE for tag in gold]
+        flags = torch.zeros(len(example.words), dtype=torch.long)
+        flags[example.predicate] = 1
+        return {
+            "words": vocabularies.words.ids(example.words),  # (time,)
+            "predicate": flags,  # (time,)
+            "tags": torch.tensor(tags.numbers(known)),  # (time,)
+        }
+
+    def build_head(self, vocabularies: Vocabularies, widths: Widths) -> SrlHead:
+        return SrlHead(self.head, vocabularies, widths)
+
+    def gold(self, example: SrlExample) -> Prediction:
+        return [(phrase.label, phrase.start, phrase.end) for phrase in example.phrases]
+
+    def count(self, example: SrlExample, prediction: Prediction) -> Counts:
+        return count_arguments(example.phrases, [Chunk(*phrase) for phrase in prediction])
+
+    def score(self, counts: Sequence[Counts]) -> Scores:
+        return score_arguments(counts)
+
+
+def read_annotated(files: SplitFiles) -> Iterator[AnnotatedSentence]:
+    """The sentences of a split in either format."""
+    if files.format == "conll2012":
+        for path in files.paths:
+            for document in read_documents(path):
+                for sentence in document.sentences:
+                    yield AnnotatedSentence(sentence.words, sentence.tags, sentence.propositions())
+    elif files.format == "conll2005":
+        yield from _read_conll2005(files)
+    else:
+        raise UsageError(f"format={files.format}: task srl reads conll2012 and conll2005")
+
+
+def _read_conll2005(files: SplitFiles) -> Iterator[AnnotatedSentence]:
+    """Words (first column) of one file beside the propositions of another."""
+    if len(files.paths) != 2:
+        raise UsageError(
+            f"data.{files.split}: conll2005 needs two files, words and props, got {len(files.paths)}"
+        )
+    words, props = files.paths
+    texts = [sentence.column(0) for sentence in read_columns(words, minimum=1)]
+    annotated = list(read_props(props))
+    for text, sentence in zip(texts, annotated, strict=False):
+        if len(text) != sentence.length:
+            wanted = f"{len(text)} rows, one per word in {words.name}"
+            raise DataError(f"{props}:{sentence.line}: expected {wanted}, got {sentence.length}")
+        yield AnnotatedSentence(text, (), sentence.propositions)
+    if len(texts) != len(annotated):
+        wanted = f"{len(texts)} sentences, as in {words.name}"
+        raise DataError(f"{props}:{annotated[-1].line}: expected {wanted}, got {len(annotated)}")
+
+
+def separate_phrases(phrases: Sequence[Chunk]) -> list[Chunk]:
+    """Phrases that do not overlap, which is all that tags can say: the verb first, outer before inner."""
+    kept: list[Chunk] = []
+    for phrase in sorted(phrases, key=lambda phrase: (phrase.label != VERB, phrase.start, -phrase.end)):
+        if all(phrase.end <= other.start or other.end <= phrase.start for other in kept):
+            kept.append(phrase)
+    return kept
