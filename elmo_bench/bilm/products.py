@@ -28,7 +28,7 @@ _PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
 
 
 def make_product(weight: Tensor, bias: Tensor | None, activation: Activation, rows: int) -> Product:
-    """activation(inputs · weightᵀ + bias), for inputs of the weight's device and precision, best at `rows`."""
+    """activation(inputs · weightᵀ + bias), for inputs on the weight's device, best at `rows` rows."""
     weight = weight.detach().contiguous()
     bias = None if bias is None else bias.detach().contiguous()
     if weight.device.type == "cpu" and is_packing_possible(weight.dtype):
