@@ -35,8 +35,9 @@ def words(dim: int = 4, trainable: bool = True) -> WordTable:
 
 
 def padded(tensors: Sequence[Tensor], extra: int) -> Tensor:
-    """Stacked with zeros at the end of every dimension, and that many more."""
-    shape = [max(sizes) + extra for sizes in zip(*(tensor.shape for tensor in tensors), strict=True)]
+    """Stacked with zeros at the end of every dimension, and that many more where sizes differ."""
+    sizes = [set(sizes) for sizes in zip(*(tensor.shape for tensor in tensors), strict=True)]
+    shape = [max(size) + (extra if len(size) > 1 or place == 0 else 0) for place, size in enumerate(sizes)]
     whole = tensors[0].new_zeros(len(tensors), *shape)
     for row, tensor in enumerate(tensors):
         whole[(row, *(slice(size) for size in tensor.shape))] = tensor
