@@ -39,6 +39,7 @@ def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
             partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
             try:
                 make(partial)
+                partial.chmod(0o755)  # mkdtemp makes it private
                 partial.replace(target)
             finally:
                 shutil.rmtree(partial, ignore_errors=True)

@@ -1,22 +1,86 @@
-"""Which frozen encoder stands behind ELMo, made or converted once where that is needed."""
+"""Which frozen encoder stands behind ELMo, made once where it does not exist yet."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 
-from elmo_bench.config import EncoderConfig, PathsConfig
+import torch
+
+from elmo_bench.bilm.engine import Embedder, fingerprint_model
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.settings import BilmConfig
+from elmo_bench.bilm.weights import find_model, load_bilm, save_bilm
+from elmo_bench.config import EncoderConfig, PathsConfig, read_config
+from elmo_bench.data.vectors import read_vectors, word_table
+from elmo_bench.files import make_once
+from elmo_bench.fingerprint import NUMERICS, hash_value
 from elmo_bench.representations.encoder import Encoder, EncoderCard
-from elmo_bench.types import BenchError, Say
+from elmo_bench.representations.words import WordEncoder
+from elmo_bench.sources import generate_world
+from elmo_bench.training.pretraining import pretrain_once
+from elmo_bench.types import DataMissingError, Say, UsageError
+
+UNTRAINED_SEED = 1
 
 
 @dataclass(frozen=True)
 class FoundEncoder:
-    """An encoder's card now, its weights when somebody asks for them."""
+    """An encoder's card now; what reads sentences when the store lacks some."""
 
     card: EncoderCard
     load: Callable[[], Encoder]
 
 
 def find_encoder(config: EncoderConfig, paths: PathsConfig, say: Say) -> FoundEncoder:
-    raise BenchError(f"{config.name} {paths} {say}")
+    """The encoder that the configuration names."""
+    if config.kind == "words":
+        return _static(config)
+    if config.kind == "sample":
+        place = _pretrained_on_world(config, paths, say)
+    elif config.kind == "untrained":
+        place = _untrained(config, paths, say)
+    else:
+        place = config.directory if config.kind == "model" else config.weights
+    if place is None:
+        raise UsageError(f"encoder.{'directory' if config.kind == 'model' else 'weights'}: a path is needed")
+    options, weights = find_model(place)
+    model = load_bilm(config.options or options, weights)
+    card = EncoderCard(
+        config.name,
+        fingerprint_model(model, config.state, config.precision),
+        model.options.layers + 1,
+        2 * model.options.projection_dim,
+        repeats_halves=True,
+    )
+    return FoundEncoder(card, lambda: Embedder(model, config.precision))
+
+
+def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path:
+    bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
+    world = generate_world(paths.cache / "world", say)
+    recipe = hash_value([bilm.model_dump(mode="json"), world.name, NUMERICS])[:12]
+    target = paths.cache / "models" / f"{config.name}-{recipe}"
+    text = world / "text"
+    return pretrain_once(bilm, text / "train.txt", text / "heldout.txt", target, say)
+
+
+def _untrained(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path:
+    bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
+    recipe = hash_value([bilm.architecture.model_dump(mode="json"), NUMERICS])[:12]
+
+    def make(directory: Path) -> None:
+        generator = torch.Generator().manual_seed(UNTRAINED_SEED)
+        save_bilm(BiLM(bilm.architecture.options(), generator), directory)
+
+    return make_once(paths.cache / "models" / f"{config.name}-{recipe}", make, say)
+
+
+def _static(config: EncoderConfig) -> FoundEncoder:
+    if config.file is None or not config.file.is_file():
+        raise DataMissingError(
+            f"{config.file}: no such file (encoder.file); expected GloVe-like word vectors"
+        )
+    encoder = WordEncoder(word_table("file", read_vectors(config.file), (), 0, seed=0, trainable=False))
+    return FoundEncoder(encoder.card(), lambda: encoder)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import re
+import signal
 import sys
 import time
 import traceback
@@ -28,6 +29,18 @@ Job = Callable[[dict[str, Any]], None]
 
 OUTCOME = "outcome.json"
 
+USAGE = """What a contextual word representation is worth on a downstream task.
+
+  python run.py task=ner elmo.lambda=0.001               one run: NER with ELMo on the built-in data
+  python run.py task=ner elmo=none                       its baseline
+  python run.py -m task=ner elmo=none,paper seed=1,2,3   a sweep of six runs
+  python run.py task=ner data=open                       a real corpus
+  python run.py task=ner debug=fast                      does it run at all?
+  python -m elmo_bench --help                            scores, embeddings, reports
+
+Groups, and the choices of each (elmo=none, data=open, ...):
+"""
+
 
 @dataclass(frozen=True)
 class JobEnd:
@@ -40,6 +53,9 @@ class JobEnd:
 
 def launch(conf: Path, name: str, arguments: list[str], job: Job | None = None) -> int:
     """Run what the command line asks for and answer with the exit code."""
+    if {"-h", "--help"} & set(arguments):
+        print(overview(conf))
+        return 0
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of being printed by Hydra
     job = job or run_one
     sweep = Path(f"results/sweeps/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
@@ -68,6 +84,16 @@ def launch(conf: Path, name: str, arguments: list[str], job: Job | None = None) 
     return ends[0].exit_code if ends else 0
 
 
+def overview(conf: Path) -> str:
+    """How to run, and the choices of every group."""
+    groups = sorted(path for path in conf.iterdir() if path.is_dir())
+    lines = [
+        f"  {group.name:10} {' '.join(sorted(file.stem for file in group.glob('*.yaml')))}"
+        for group in groups
+    ]
+    return "\n".join([USAGE, *lines, "", "The whole configuration: python run.py task=ner --cfg job"])
+
+
 def plain(composed: DictConfig) -> dict[str, Any]:
     """The resolved configuration as plain values."""
     values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
@@ -77,10 +103,12 @@ def plain(composed: DictConfig) -> dict[str, Any]:
 
 def run_one(values: dict[str, Any]) -> None:
     """One run, told to the person who started it."""
+    config = read_config(RunConfig, values)
+    # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.runner.announcement import announce
     from elmo_bench.runner.job import run_job
 
-    announce(run_job(read_config(RunConfig, values), say))
+    announce(run_job(config, say))
 
 
 def say(message: str) -> None:
@@ -89,6 +117,11 @@ def say(message: str) -> None:
 
 def guard(action: Callable[[], None], overrides: list[str]) -> JobEnd:
     """Do one job; what goes wrong becomes a readable message and an exit code, never a lost sweep."""
+    try:
+        for number in (signal.SIGTERM, signal.SIGUSR2):
+            signal.signal(number, _stop)  # fitting has a gentler answer, which checkpoints first
+    except ValueError:
+        pass  # not the main thread: signals go to whoever owns it
     try:
         action()
     except BenchError as error:
@@ -105,6 +138,10 @@ def guard(action: Callable[[], None], overrides: list[str]) -> JobEnd:
         traceback.print_exc()
         return JobEnd(overrides, 1, f"{type(error).__name__}: {error}")
     return JobEnd(overrides, 0, "")
+
+
+def _stop(number: int, _: Any) -> None:
+    raise InterruptedRunError(f"stopped by {signal.Signals(number).name}; the same command starts it again")
 
 
 def read_ends(sweep: Path) -> list[JobEnd]:

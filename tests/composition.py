@@ -1,0 +1,29 @@
+"""Compose configurations as run.py does."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import hydra
+from omegaconf import OmegaConf
+
+from elmo_bench.config import RunConfig, read_config
+from tests.conftest import PROJECT
+
+TASKS = sorted(path.stem for path in (PROJECT / "conf" / "task").glob("*.yaml"))
+
+
+def compose(*overrides: str) -> dict[str, Any]:
+    """The resolved plain configuration of a command line."""
+    with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
+        composed = hydra.compose("config", list(overrides))
+    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
+
+
+def run_config(*overrides: str, root: Path | None = None) -> RunConfig:
+    """The typed configuration of a command line; everything is written below `root`."""
+    places = [f"paths.{name}={root / name}" for name in ("runs", "cache", "records")] if root else []
+    return read_config(RunConfig, compose(*overrides, *places))
