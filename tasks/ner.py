@@ -13,6 +13,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
+from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.ner import NerHead, NerHeadSettings
 from elmo_bench.metrics.entities import count_entities, score_entities
@@ -43,7 +44,7 @@ class NerTask:
         """The sentences of the files, one after the other."""
         sentences = (sentence for path in files.paths for sentence in read_entities(path))
         for number, sentence in enumerate(sentences, start=1):
-            yield NerExample(f"{files.split}-{number}", sentence.words, sentence.tags)
+            yield NerExample(f"{files.split}-{number}", undo_escapes(sentence.words), sentence.tags)
 
     def sentences(self, example: NerExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}

@@ -15,6 +15,7 @@ from elmo_bench.data.columns import read_columns
 from elmo_bench.data.conll2005 import read_props
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.tags import OUTSIDE, Chunk, tags_of
+from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
 from elmo_bench.metrics.arguments import VERB, count_arguments, score_arguments
@@ -55,11 +56,12 @@ class SrlTask:
     def read(self, files: SplitFiles) -> Iterator[SrlExample]:
         """One example per predicate; sentences without one are passed over."""
         for number, sentence in enumerate(read_annotated(files), start=1):
+            words = undo_escapes(sentence.words)
             for place, proposition in enumerate(sentence.propositions, start=1):
                 tag = sentence.tags[proposition.predicate] if sentence.tags else "V"
                 if self.predicates == "all" or tag.startswith("V"):
                     name = f"{files.split}-{number}-{place}"
-                    yield SrlExample(name, sentence.words, proposition.predicate, proposition.phrases)
+                    yield SrlExample(name, words, proposition.predicate, proposition.phrases)
 
     def sentences(self, example: SrlExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}
@@ -90,7 +92,7 @@ class SrlTask:
         return SrlHead(self.head, vocabularies, widths)
 
     def gold(self, example: SrlExample) -> Prediction:
-        return [(phrase.label, phrase.start, phrase.end) for phrase in example.phrases]
+        return [[phrase.label, phrase.start, phrase.end] for phrase in example.phrases]
 
     def count(self, example: SrlExample, prediction: Prediction) -> Counts:
         return count_arguments(example.phrases, [Chunk(*phrase) for phrase in prediction])

@@ -72,8 +72,8 @@ class SrlHead(nn.Module):
         loss = (packing.unpack(losses.unsqueeze(1), text.mask).squeeze(2).sum(1) / text.mask.sum(1)).mean()
         return HeadOutput(loss, {"emissions": packing.unpack(logits, text.mask)})
 
-    def decode(self, output: HeadOutput, batch: Batch) -> list[list[tuple[str, int, int]]]:
-        """The phrases (label, start, end) of each predicate from its best legal tags."""
+    def decode(self, output: HeadOutput, batch: Batch) -> list[list[list[str | int]]]:
+        """The phrases [label, start, end] of each predicate from its best legal tags."""
         paths = viterbi(
             output.scores["emissions"],
             batch.streams["text"].mask,
@@ -82,4 +82,4 @@ class SrlHead(nn.Module):
             self.illegal_end,
         )
         chunks = [chunks_of([self.tags[tag] for tag in path]) for path in paths]
-        return [[(chunk.label, chunk.start, chunk.end) for chunk in row] for row in chunks]
+        return [[[chunk.label, chunk.start, chunk.end] for chunk in row] for row in chunks]

@@ -69,7 +69,7 @@ def test_a_tiny_set_is_learnt_by_heart(layers: int) -> None:
         head, examples = build(widths, layers=layers), rows(widths)
         fit(head, examples, steps=100)
         assert predictions(head, examples) == [
-            [tuple(chunk) for chunk in chunks_of(tags.split())] for _, _, tags in PROPOSITIONS
+            [list(chunk) for chunk in chunks_of(tags.split())] for _, _, tags in PROPOSITIONS
         ]
 
 

@@ -14,11 +14,11 @@ from elmo_bench.tensors import Widths
 from elmo_bench.types import SplitFiles
 from tasks.ner import NerTask
 
-COLUMNS = """-DOCSTART- -X- O O
+COLUMNS = r"""-DOCSTART- -X- O O
 
 Ann NNP I-NP I-PER
 Lee NNP I-NP I-PER
-met VBD I-VP O
+met\/saw VBD I-VP O
 Bo NNP I-NP I-PER
 
 Oslo NNP I-NP I-LOC
@@ -36,7 +36,7 @@ def files(tmp_path: Path) -> SplitFiles:
 def test_examples_are_sentences_in_iob2(files: SplitFiles) -> None:
     first, second = NerTask().read(files)
     assert (first.id, second.id) == ("train-1", "train-2")
-    assert first.words == ("Ann", "Lee", "met", "Bo")
+    assert first.words == ("Ann", "Lee", "met/saw", "Bo")
     assert first.tags == ("B-PER", "I-PER", "O", "B-PER")
     assert NerTask().sentences(second) == {"text": (("Oslo", "."),)}
 
@@ -44,7 +44,7 @@ def test_examples_are_sentences_in_iob2(files: SplitFiles) -> None:
 def test_fields_are_numbers_of_words_characters_and_bioul_tags(files: SplitFiles) -> None:
     task = NerTask()
     examples = list(task.read(files))
-    table = WordTable(("met", "oslo"), torch.zeros(4, 3), trainable=True)
+    table = WordTable(("met/saw", "oslo"), torch.zeros(4, 3), trainable=True)
     vocabularies = Vocabularies(table, task.vocabularies(examples))
     tags, characters = vocabularies["tags"], vocabularies["characters"]
     assert set(tags.items) == {"O", *(f"{prefix}-{kind}" for prefix in "BILU" for kind in ("PER", "LOC"))}

@@ -16,7 +16,7 @@ from tasks.srl import SrlTask, separate_phrases
 ROWS = """#begin document (d); part 000
 d 0 0 Ann NNP * - - - - * (ARG0*) (ARG0*) -
 d 0 1 sold VBD * sell sell.01 - - * (V*) * -
-d 0 2 old JJ * - - - - * (ARG1* * -
+d 0 2 -LRB- JJ * - - - - * (ARG1* * -
 d 0 3 books NNS * book book.01 - - * *) (V*) -
 
 d 0 0 Rain NN * - - - - * -
@@ -45,7 +45,7 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 def test_one_example_per_predicate(files: SplitFiles) -> None:
     sold, books = SrlTask().read(files)
     assert (sold.id, books.id) == ("train-1-1", "train-1-2")
-    assert sold.words == books.words == ("Ann", "sold", "old", "books")
+    assert sold.words == books.words == ("Ann", "sold", "(", "books")
     assert (sold.predicate, books.predicate) == (1, 3)
     assert sold.phrases == (Chunk("ARG0", 0, 1), Chunk("V", 1, 2), Chunk("ARG1", 2, 4))
     assert [example.predicate for example in SrlTask(predicates="verbs").read(files)] == [1]
