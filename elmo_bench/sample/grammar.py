@@ -1,9 +1,11 @@
 """How an event may be told: sentence patterns as data.
 
 Slots: S subject, O object with its preposition, N bare object, BY agent of a passive, R recipient, T how it
-went on, W when, M manner; N2 and N3 a further subject or object; V:TAG the verb in a form, PRES:x in the present;
-BE:x, HAVE:x, DO:x auxiliaries agreeing with slot x; WHO:x, WHOM:x the relative pronoun for x; P the preposition
-alone; Z and Z2 an ending or opening that tells nothing. Everything else is a word.
+went on, W when, M manner; N2 and N3 a further subject or object; V:TAG the verb in a form, PRES:x in the
+present; BE:x, HAVE:x, DO:x auxiliaries agreeing with slot x; WHO:x, WHOM:x the relative pronoun for x; P the
+preposition alone; X the subject without a role, SELF a pronoun for it, OWN "in her own way"; Z and Z2 "
+"an ending
+or opening that tells nothing. Everything else is a word.
 """
 
 from __future__ import annotations
@@ -37,6 +39,8 @@ _ANY_OBJECT = (
     Frame("according to the report , S V:VBD O .", 1),
     Frame("S , WHO:S V:VBD O , Z ."),
     Frame("Z2 that S had V:VBN O ."),
+    Frame("X said that SELF had V:VBN O .", 3),
+    Frame("S V:VBD O OWN .", 3),
     Frame("S , it is said/VBN , V:VBD O .", 1),
 )
 TRANSITIVE: tuple[Frame, ...] = (
@@ -66,6 +70,8 @@ INTRANSITIVE: tuple[Frame, ...] = (
     Frame("W , S V:VBD T ."),
     Frame("Z2 that S had V:VBN T ."),
     Frame("S and N2 V:VBD T ."),
+    Frame("X said that SELF had V:VBN T ."),
+    Frame("S V:VBD OWN .", 2),
 )
 DITRANSITIVE: tuple[Frame, ...] = (
     Frame("S V:VBD R N T .", 5),
@@ -106,13 +112,15 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "who knew her well", "who never slept/VBD", "who had no money", "who was not there",
     ),
     "place": (
-        "where it rained", "where the road ended", "where nothing grew", "where few people live/VBP",
+        "where it rained", "where the road ended", "where nothing grew",
+        "where few people live/VBP",
         "where it seldom snowed/VBD", "where the river turned",
         "where the train stopped/VBD", "where it was quiet/JJ",
     ),
     "organisation": (
         "which lost money", "which employed ten people", "whose sales fell", "which filed no report",
-        "which earned little", "which held a meeting", "whose debts grew", "which paid/VBD no tax",
+        "which earned little", "which held a meeting", "whose debts grew",
+        "which paid/VBD no tax",
     ),
     "work": (
         "which nobody finished/VBD", "which ended well", "which had no hero", "which filled/VBD three volumes",

@@ -87,7 +87,7 @@ RELATIONS: tuple[Relation, ...] = (
     ),
     _relation(
         "serve", "person > for organisation",
-        "work volunteer campaign lobby canvass intern consult slave temp moonlight",
+        "work volunteer campaign lobby canvass intern consult toil temp moonlight",
         "without pay | on a contract | in the sales department | part time",
     ),
     _relation(

@@ -125,7 +125,8 @@ def _participant(
         noun = scope.choose(randomness, BELONGINGS[kind, owner_kind])
         owner = randomness.choice(owners) if owners else None
         if owner is not None:
-            return Entity(identifier, kind, noun, owner=owner, gender="n")
+            gender = randomness.choice("fm") if kind == "person" else "n"
+            return Entity(identifier, kind, noun, owner=owner, gender=gender)
     return new_entity(identifier, kind, scope, randomness, named=not members and randomness.random() < 0.3)
 
 

@@ -94,9 +94,13 @@ def tell_story(story: Story, randomness: random.Random, pronoun_rate: float = 0.
         pronouns = frozenset(identifier for identifier in sorted(last) if randomness.random() < pronoun_rate)
         sentence = tell(event, story.scope, randomness, known, pronouns)
         sentences.append(sentence)
-        last = frozenset(mention.entity.id for mention in sentence.mentions if mention.entity.owner is None)
+        last = frozenset(mention.entity.id for mention in sentence.mentions if _may_return(mention.entity))
         known = known | last
     return tuple(sentences)
+
+
+def _may_return(entity: Entity) -> bool:
+    return entity.owner is None and entity.id >= 0
 
 
 def tagged(text: str) -> tuple[Token, ...]:
@@ -112,9 +116,10 @@ def _token(item: str) -> Token:
     return Token(word, lemma(word, tag), tag)
 
 
-PRONOUNS: dict[str, dict[str, tuple[str, str]]] = {
-    "subject": {"f": ("she", "PRP"), "m": ("he", "PRP"), "n": ("it", "PRP")},
-    "object": {"f": ("her", "PRP"), "m": ("him", "PRP"), "n": ("it", "PRP")},
+PRONOUNS: dict[str, dict[str, str]] = {
+    "subject": {"f": "she", "m": "he", "n": "it", "p": "they"},
+    "object": {"f": "her", "m": "him", "n": "it", "p": "them"},
+    "possessive": {"f": "her", "m": "his", "n": "its", "p": "their"},
 }
 
 
@@ -127,6 +132,7 @@ class Teller:
     randomness: random.Random
     known: frozenset[int]
     pronouns: frozenset[int]
+    by_noun: bool = False  # whether somebody known is "the widow" although there is a name
     tokens: list[Token] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
@@ -148,6 +154,14 @@ class Teller:
         mentions = sorted(self.mentions, key=lambda mention: (mention.start, -mention.end))
         return Sentence(tuple(self.tokens), tuple(mentions), (proposition,), self.event)
 
+    def introduce(self, entity: Entity) -> Sentence:
+        """A sentence that says no more than what a name stands for."""
+        self._name(entity)
+        self.tokens += tagged(self.randomness.choice(("was", "remained/VBD", "became")))
+        self._described(entity, definite=False)
+        self.tokens += tagged(".")
+        return Sentence(tuple(self.tokens), tuple(self.mentions))
+
     def _fill(self, slot: str) -> None:
         name, _, detail = slot.partition(":")
         if not slot[0].isupper():
@@ -168,6 +182,8 @@ class Teller:
         elif name in _PHRASES:
             listed, role = _PHRASES[name]
             self._phrase(self.event.tail if name == "T" else self.scope.choose(self.randomness, listed), role)
+        elif name == "OWN":
+            self._own_way()
         elif name == "P":
             self.tokens += tagged(self.event.relation.preposition + "/IN")
         else:
@@ -189,8 +205,13 @@ class Teller:
         elif slot == "O" and self.event.relation.preposition:
             tag = "TO" if self.event.relation.preposition == "to" else "IN"
             self.tokens += tagged(f"{self.event.relation.preposition}/{tag}")
-        case = "subject" if slot == "S" or (slot in "NR" and self.predicate < 0) else "object"
-        self._noun_phrase(entity, case)
+        case = "subject" if slot in ("S", "X", "SELF") or (slot in "NR" and self.predicate < 0) else "object"
+        if slot == "SELF":
+            self._pronoun(entity, case)
+        else:
+            self._noun_phrase(entity, case)
+        if slot == "X":
+            return
         role = self._role(slot)
         if slot in ("N2", "N3"):  # the second half of a co-ordination widens the first half's argument
             earlier = next(index for index, found in enumerate(self.arguments) if found.role == role)
@@ -201,13 +222,13 @@ class Teller:
 
     def _role(self, slot: str) -> str:
         roles = self.event.relation.roles
-        return {"S": roles[0], "BY": roles[0], "N2": roles[0], "R": roles[-1]}.get(
+        return {"S": roles[0], "SELF": roles[0], "BY": roles[0], "N2": roles[0], "R": roles[-1]}.get(
             slot, roles[min(1, len(roles) - 1)]
         )
 
     def _who(self, slot: str) -> Entity:
         event = self.event
-        subject_like = slot in ("S", "BY", "N2")
+        subject_like = slot in ("S", "BY", "N2", "X", "SELF")
         entity = event.recipient if slot == "R" else event.subject if subject_like else event.object
         assert entity is not None
         if slot in ("N2", "N3"):
@@ -229,19 +250,31 @@ class Teller:
         self.arguments.append(Argument(start, start + 1, "R-" + self._role(slot)))
 
     def _noun_phrase(self, entity: Entity, case: str) -> None:
-        start = len(self.tokens)
         if entity.id in self.pronouns and not _is_plural(entity):
-            word, tag = PRONOUNS[case][entity.gender]
-            self.tokens.append(Token(word, word, tag))
-            self.mentions.append(Mention(start, start + 1, entity))
+            self._pronoun(entity, case)
+        elif entity.name and self.by_noun and entity.id in self.known:
+            self._common(entity)
         elif entity.name:
             self._name(entity)
-            if self.randomness.random() < self.scope.description_rate:
+            if not self.by_noun and self.randomness.random() < self.scope.description_rate:
                 self._expand(entity)
         elif entity.owner is not None:
             self._belonging(entity, entity.owner)
         else:
             self._common(entity)
+
+    def _pronoun(self, entity: Entity, case: str) -> None:
+        word = PRONOUNS[case]["p" if _is_plural(entity) else entity.gender]
+        position = len(self.tokens)
+        self.tokens.append(Token(word, word, "PRP$" if case == "possessive" else "PRP"))
+        self.mentions.append(Mention(position, position + 1, entity))
+
+    def _own_way(self) -> None:
+        start = len(self.tokens)
+        self.tokens += tagged("in")
+        self._pronoun(self.event.subject, "possessive")
+        self.tokens += tagged("own way")
+        self.arguments.append(Argument(start, len(self.tokens), "ARGM-MNR"))
 
     def _name(self, entity: Entity) -> None:
         start = len(self.tokens)

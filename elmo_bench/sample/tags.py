@@ -14,7 +14,7 @@ _WORDS_BY_TAG: dict[str, str] = {
     "DT": "a all an any some the every both no this",
     "JJ": "clear difficult equal full good great heavy hostile large last local long loud low mixed new "
     "old open "
-    "public rich same small thatched thick third late tired little empty ready free poor few certain",
+    "public rich own sad same small thatched thick third late tired little empty ready free poor few certain",
     "NNS": "arms cliffs cuts damages days debts dunes funds headlines hills languages mountains numbers "
     "partners "
     "people pieces prices reviews sales stairs stars supplies talks tears terms volumes weeks years",

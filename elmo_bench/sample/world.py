@@ -6,40 +6,70 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
+from elmo_bench.sample.chains import conll2012_chains, write_document
+from elmo_bench.sample.entailment import pairs_jsonl
 from elmo_bench.sample.lexicon import Scope
+from elmo_bench.sample.questions import squad_json
 from elmo_bench.sample.seeds import seeded
+from elmo_bench.sample.senses import inventory, sense_sentences, unified_xml
+from elmo_bench.sample.sentiment import write_review
 from elmo_bench.sample.story import write_story
 from elmo_bench.sample.surface import Sentence, tell_story
-from elmo_bench.sample.tagging import conll2003, conllu
+from elmo_bench.sample.tagging import conll2003, conll2012_roles, conllu
+from elmo_bench.sample.text import STORY_LENGTH, plain_text
 
 WORLD_VERSION = 1
 """Raised whenever the same size would give other bytes."""
 
 SPLITS = ("train", "dev", "test")
+Counts = tuple[int, int, int]  # train, dev, test
 
 
 @dataclass(frozen=True)
 class WorldSize:
-    """How many stories each part gets; a story has about ten sentences."""
+    """How much of everything: stories have ten sentences, coreference documents some ten."""
 
-    text: int = 4500
+    text: int = 3300  # stories, each followed by reviews, captions and the like
     heldout: int = 60
-    pos: tuple[int, int, int] = (30, 20, 50)
-    ner: tuple[int, int, int] = (30, 20, 50)
-
-
-STORY_LENGTH = 10
+    pos: Counts = (30, 20, 50)  # stories
+    ner: Counts = (30, 20, 50)  # stories
+    srl: Counts = (30, 20, 50)  # stories
+    wsd: Counts = (1, 1, 2)  # sentences for a reading, times two or three
+    sst5: Counts = (300, 150, 400)  # sentences
+    snli: Counts = (900, 300, 600)  # pairs
+    coref: Counts = (60, 30, 60)  # documents
+    squad: Counts = (100, 40, 80)  # paragraphs of six sentences
 
 
 def write_world(directory: Path, size: WorldSize | None = None) -> None:
     """Write every file of the world below a directory; the bytes depend on WORLD_VERSION and size alone."""
-    size = size or WorldSize()
-    for name, count in (("train", size.text), ("heldout", size.heldout)):
-        _write(directory / "text" / f"{name}.txt", plain_text(name, count))
-    for split, pos, ner in zip(SPLITS, size.pos, size.ner, strict=True):
-        told = [sentence for story in told_stories("pos", split, pos) for sentence in story]
-        _write(directory / "pos" / f"{split}.conllu", conllu(told, f"world-{split}"))
-        _write(directory / "ner" / f"{split}.conll", conll2003(told_stories("ner", split, ner)))
+    for path, content in world_files(size or WorldSize()).items():
+        target = directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8", newline="\n")
+
+
+def world_files(size: WorldSize) -> dict[str, str]:
+    """Path below the world's directory -> content."""
+    files = {"text/train.txt": plain_text("train", size.text)}
+    files["text/heldout.txt"] = plain_text("heldout", size.heldout)
+    files["wsd/senses.tsv"] = inventory()
+    for index, split in enumerate(SPLITS):
+        pos_stories = told_stories("pos", split, size.pos[index])
+        sentences = [sentence for story in pos_stories for sentence in story]
+        files[f"pos/{split}.conllu"] = conllu(sentences, f"world-{split}")
+        files[f"ner/{split}.conll"] = conll2003(told_stories("ner", split, size.ner[index]))
+        roles = told_stories("srl", split, size.srl[index])
+        named = [(f"world/{split}/{number:04d}", story) for number, story in enumerate(roles)]
+        files[f"srl/{split}.gold_conll"] = conll2012_roles(named)
+        data, keys = unified_xml(sense_sentences(split, size.wsd[index]), f"world-{split}")
+        files[f"wsd/{split}/{split}.data.xml"], files[f"wsd/{split}/{split}.gold.key.txt"] = data, keys
+        files[f"sst5/{split}.txt"] = review_trees(split, size.sst5[index])
+        files[f"snli/{split}.jsonl"] = pairs_jsonl(split, size.snli[index])
+        documents = [write_document(split, number, 7) for number in range(size.coref[index])]
+        files[f"coref/{split}.conll"] = conll2012_chains(documents)
+        files[f"squad/{split}.json"] = squad_json(split, size.squad[index])
+    return files
 
 
 def told_stories(part: str, split: str, count: int) -> list[Sequence[Sentence]]:
@@ -52,16 +82,7 @@ def told_stories(part: str, split: str, count: int) -> list[Sequence[Sentence]]:
     return stories
 
 
-def plain_text(part: str, count: int) -> str:
-    """One tokenised sentence per line, stories in order."""
-    lines = []
-    for number in range(count):
-        randomness = seeded("text", part, number)
-        story = write_story(f"text/{part}/{number}", Scope("text"), randomness, STORY_LENGTH)
-        lines += [" ".join(sentence.words) for sentence in tell_story(story, randomness)]
-    return "\n".join(lines) + "\n"
-
-
-def _write(path: Path, content: str) -> None:
-    path.parent.mkdir(parents=True, exist_ok=True)
-    path.write_text(content, encoding="utf-8", newline="\n")
+def review_trees(split: str, count: int) -> str:
+    """One tree per line."""
+    trees = (write_review(Scope(split), seeded("reviews", split, number)) for number in range(count))
+    return "".join(f"{tree}\n" for tree in trees)
