@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 POSITIONS_PER_CHUNK = 256  # logits of a chunk stay in the cache and are never all in memory
+WORDS_PER_BLOCK = 4096
 
 
 class Softmax(nn.Module):
@@ -68,7 +69,7 @@ def full_loss(
     """Cross-entropy over the whole vocabulary: its sum, and without gradient each position's share."""
     dtype = product_dtype or outputs.dtype
     loss, shares = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-        outputs, softmax.weight, softmax.bias, None, None, targets, dtype
+        outputs, softmax.weight, softmax.bias, None, None, targets, dtype, torch.is_grad_enabled()
     )
     return loss, shares
 
@@ -104,8 +105,29 @@ def sampled_loss(
         biases[count:],
         places[targets],
         product_dtype or outputs.dtype,
+        torch.is_grad_enabled(),
     )
     return loss, shares
+
+
+@torch.no_grad()
+def measure_shares(softmax: Softmax, outputs: Tensor, targets: Tensor) -> Tensor:
+    """Each position's cross-entropy over the whole vocabulary, for measuring: block by block, no gradient."""
+    weight, bias = softmax.weight, softmax.bias
+    logits = outputs.new_empty(POSITIONS_PER_CHUNK * WORDS_PER_BLOCK)
+    shares = []
+    for inputs, true in zip(
+        outputs.split(POSITIONS_PER_CHUNK), targets.split(POSITIONS_PER_CHUNK), strict=True
+    ):
+        parts = []
+        for rows, biases in zip(weight.split(WORDS_PER_BLOCK), bias.split(WORDS_PER_BLOCK), strict=True):
+            block = logits[: len(inputs) * len(rows)].view(len(inputs), len(rows))  # (chunk, block)
+            torch.addmm(biases, inputs, rows.t(), out=block)
+            highest = block.amax(dim=1)
+            parts.append(block.sub_(highest.unsqueeze(1)).exp_().sum(dim=1).log_().add_(highest))
+        true_logits = (inputs * weight[true]).sum(dim=1) + bias[true]
+        shares.append(torch.stack(parts).logsumexp(dim=0) - true_logits)
+    return torch.cat(shares)
 
 
 class _CrossEntropy(torch.autograd.Function):
@@ -125,8 +147,8 @@ class _CrossEntropy(torch.autograd.Function):
         own_biases: Tensor | None,
         places: Tensor,
         dtype: torch.dtype,
+        keeps: bool,
     ) -> tuple[Tensor, Tensor]:
-        keeps = any(ctx.needs_input_grad)
         columns, products = len(rows), rows.to(dtype)
         gradients = [torch.zeros_like(t) for t in (outputs, rows, biases)] if keeps else []
         shares = torch.empty_like(outputs[:, 0])  # (positions,)
@@ -161,17 +183,4 @@ class _CrossEntropy(torch.autograd.Function):
     @once_differentiable
     def backward(ctx: Any, at_loss: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         gradients = [gradient * at_loss for gradient in ctx.saved_tensors]
-        return (*gradients, *[None] * (7 - len(gradients)))
-
-
-@dataclass(frozen=True)
-class Perplexity:
-    """How well both directions predict a text; only figures with the same vocabulary hash compare."""
-
-    forward: float
-    backward: float
-    average: float  # of the mean of the two losses, as the authors' script has it
-    predictions: int  # per direction, each sentence's end included
-    tokens: int
-    oov_rate: float  # share of the tokens that count as <UNK>
-    vocabulary_sha256: str
+        return (*gradients, *[None] * (8 - len(gradients)))

@@ -51,7 +51,9 @@ def run_layer_packed(
     steps = tuple(
         slice(start, start + rows) for start, rows in zip(accumulate(counts, initial=0), counts, strict=False)
     )
-    setting = _Setting(steps, layer.cell_clip, layer.projection_clip, product_dtype or inputs.dtype)
+    setting = _Setting(
+        steps, layer.cell_clip, layer.projection_clip, product_dtype or inputs.dtype, torch.is_grad_enabled()
+    )
     outputs, cell = _PackedRecurrence.apply(  # type: ignore[no-untyped-call]
         inputs,
         layer.input_weight,
@@ -70,6 +72,7 @@ class _Setting:
     cell_clip: float | None
     projection_clip: float | None
     product_dtype: torch.dtype  # of the matrix products and of what is kept for the backward pass
+    keeps: bool  # whether a backward pass may follow
 
 
 class _PackedRecurrence(torch.autograd.Function):
@@ -89,7 +92,7 @@ class _PackedRecurrence(torch.autograd.Function):
         dtype = setting.product_dtype
         inputs = inputs.to(dtype)
         gates = torch.addmm(bias.to(dtype), inputs, input_weight.to(dtype).t())  # (tokens, 4 * cell_dim)
-        trace = _Trace.like(gates, state) if any(ctx.needs_input_grad) else None
+        trace = _Trace.like(gates, state) if setting.keeps else None
         state_weight_t = state_weight.to(dtype).t()
         projection_t = None if projection_weight is None else projection_weight.to(dtype).t()
         projected, cell = state

@@ -66,6 +66,14 @@ class TokenTable:
         targets = np.where(at_end, last, self._type(sentences, places, direction))
         return inputs, self._targets[targets]
 
+    def count_targets(self, number: int) -> int:
+        """How many of the tokens read, marks aside, have this number as their target."""
+        ends = self._starts + self.lengths
+        return sum(
+            int((self._targets[self._tokens[start:end]] == number).sum())
+            for start, end in zip(self._starts.tolist(), ends.tolist(), strict=True)
+        )
+
     def _type(self, sentences: Numbers, places: Numbers, direction: int) -> Numbers:
         lengths = self.lengths[sentences]
         inside = np.clip(places, 0, lengths - 1)
@@ -112,7 +120,7 @@ class SentenceBatches:
 def _cut_into_batches(
     order: Numbers, sizes: Numbers, tokens: int, generator: np.random.Generator
 ) -> list[Numbers]:
-    """Windows of the shuffled order, each sorted by falling size, cut by tokens, its batches shuffled."""
+    """Windows of the shuffled order, sorted by falling size, cut by tokens, their batches shuffled."""
     cumulated = np.cumsum(sizes[order])
     window_of = (cumulated - 1) // (tokens * BATCHES_PER_WINDOW)
     batches: list[Numbers] = []
@@ -128,7 +136,7 @@ class ContiguousStreams:
     """Rows that read on where they stopped, `window` places per step, as the paper's training did.
 
     The shuffled sentences follow one another, `<S> ... </S>` each, and are dealt to the rows in equal
-    parts; the two directions are shuffled apart, as in bilm-tf. What does not fill the last window is left out.
+    parts; the two directions are shuffled apart, as in bilm-tf. What fills no last window is left out.
     """
 
     def __init__(self, table: TokenTable, rows: int, window: int, seed: int) -> None:

@@ -12,11 +12,13 @@ from torch.nn import functional as F
 
 from elmo_bench.bilm.objective import (
     POSITIONS_PER_CHUNK,
+    WORDS_PER_BLOCK,
     Negatives,
     Softmax,
     draw_negatives,
     expected_counts,
     full_loss,
+    measure_shares,
     sampled_loss,
 )
 
@@ -49,6 +51,15 @@ def test_full_loss_is_cross_entropy(softmax: Softmax, count: int) -> None:
     theirs = torch.autograd.grad(3 * expected.sum(), inputs)
     for our, their in zip(ours, theirs, strict=True):
         torch.testing.assert_close(our, their, rtol=0, atol=1e-11)
+
+
+@pytest.mark.parametrize("vocabulary", [7, WORDS_PER_BLOCK, WORDS_PER_BLOCK + 1, 3 * WORDS_PER_BLOCK - 1])
+def test_measured_in_blocks_it_is_the_same(vocabulary: int) -> None:
+    layer = Softmax(vocabulary, DIM, torch.Generator().manual_seed(0)).double()
+    outputs, targets = positions(POSITIONS_PER_CHUNK + 5)
+    targets = targets % vocabulary
+    expected = F.cross_entropy(outputs @ layer.weight.T + layer.bias, targets, reduction="none")
+    torch.testing.assert_close(measure_shares(layer, outputs, targets), expected.detach(), rtol=0, atol=1e-12)
 
 
 def sampled_by_definition(softmax: Softmax, output: Tensor, target: int, negatives: Negatives) -> Tensor:
