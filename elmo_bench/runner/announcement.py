@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elmo_bench.records import Record
+from elmo_bench.report.conditions import describe_condition, is_baseline
 from elmo_bench.runner.job import Outcome
 
 
@@ -27,17 +28,8 @@ def announce(outcome: Outcome) -> None:
         print(f"  next:   {suggest(record)}")
 
 
-def describe_condition(record: Record) -> str:
-    """The condition in a few words."""
-    elmo = record.identity["elmo"]
-    if elmo["where"] == "none":
-        return "without ELMo"
-    lam = f", lambda {elmo['lambda']:g}" if "lambda" in elmo else ""
-    return f"ELMo ({record.encoder}) at {elmo['where']}, layers {elmo['layers']}{lam}"
-
-
 def suggest(record: Record) -> str:
     """The command a person is likely to want now."""
-    if record.identity["elmo"]["where"] == "none":
+    if is_baseline(record):
         return f"python run.py task={record.task} data={record.source}   (the same with ELMo)"
     return f"python run.py task={record.task} data={record.source} elmo=none   (the baseline)"

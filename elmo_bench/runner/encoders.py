@@ -37,6 +37,7 @@ def find_encoder(config: EncoderConfig, paths: PathsConfig, say: Say) -> FoundEn
     """The encoder that the configuration names."""
     if config.kind == "words":
         return _static(config)
+    place: Path | None
     if config.kind == "sample":
         place = _pretrained_on_world(config, paths, say)
     elif config.kind == "untrained":

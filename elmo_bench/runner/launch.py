@@ -24,8 +24,8 @@ from elmo_bench.config import RunConfig, nearest, read_config
 from elmo_bench.files import write_atomically
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
-Job = Callable[[dict[str, Any]], None]
-"""What one composed configuration is handed to."""
+Job = Callable[[dict[str, Any]], Path | None]
+"""What one composed configuration is handed to; it answers with the record's file, where it wrote one."""
 
 OUTCOME = "outcome.json"
 
@@ -49,6 +49,7 @@ class JobEnd:
     overrides: list[str]
     exit_code: int
     error: str
+    result: str = ""  # the record's file
 
 
 def launch(conf: Path, name: str, arguments: list[str], job: Job | None = None) -> int:
@@ -69,18 +70,22 @@ def launch(conf: Path, name: str, arguments: list[str], job: Job | None = None) 
         if directory:
             write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
         ends.append(end)
+        if end.exit_code == InterruptedRunError.exit_code:
+            raise KeyboardInterrupt  # the person asked to stop, not only this job
 
     sys.argv = ["run.py", *arguments, *([f"hydra.sweep.dir={sweep}"] if many else [])]
     main = hydra.main(version_base=None, config_path=str(conf), config_name=name)(task_function)
     try:
         main()
     except KeyboardInterrupt:
+        if many:
+            conclude(read_ends(sweep))
         return InterruptedRunError.exit_code
     except (HydraException, OmegaConfBaseException) as error:
         print(explain_composition(error, conf, name, arguments), file=sys.stderr)
         return UsageError.exit_code
     if many:
-        return summarise(read_ends(sweep))
+        return conclude(read_ends(sweep))
     return ends[0].exit_code if ends else 0
 
 
@@ -101,21 +106,23 @@ def plain(composed: DictConfig) -> dict[str, Any]:
     return {str(key): value for key, value in values.items()}
 
 
-def run_one(values: dict[str, Any]) -> None:
+def run_one(values: dict[str, Any]) -> Path:
     """One run, told to the person who started it."""
     config = read_config(RunConfig, values)
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.runner.announcement import announce
     from elmo_bench.runner.job import run_job
 
-    announce(run_job(config, say))
+    outcome = run_job(config, say)
+    announce(outcome)
+    return outcome.directory / "result.json"
 
 
 def say(message: str) -> None:
     print(message, flush=True)
 
 
-def guard(action: Callable[[], None], overrides: list[str]) -> JobEnd:
+def guard(action: Callable[[], Path | None], overrides: list[str]) -> JobEnd:
     """Do one job; what goes wrong becomes a readable message and an exit code, never a lost sweep."""
     try:
         for number in (signal.SIGTERM, signal.SIGUSR2):
@@ -123,7 +130,7 @@ def guard(action: Callable[[], None], overrides: list[str]) -> JobEnd:
     except ValueError:
         pass  # not the main thread: signals go to whoever owns it
     try:
-        action()
+        result = action()
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr, flush=True)
         return JobEnd(overrides, error.exit_code, str(error))
@@ -137,7 +144,7 @@ def guard(action: Callable[[], None], overrides: list[str]) -> JobEnd:
     except Exception as error:  # a mistake of ours: shown in full, but the other jobs go on
         traceback.print_exc()
         return JobEnd(overrides, 1, f"{type(error).__name__}: {error}")
-    return JobEnd(overrides, 0, "")
+    return JobEnd(overrides, 0, "", str(result or ""))
 
 
 def _stop(number: int, _: Any) -> None:
@@ -156,9 +163,15 @@ def read_ends(sweep: Path) -> list[JobEnd]:
     return ends
 
 
-def summarise(ends: list[JobEnd]) -> int:
+def conclude(ends: list[JobEnd]) -> int:
     """Name the jobs of a sweep that failed; all is well only if none did."""
     failed = [end for end in ends if end.exit_code]
+    results = sorted({end.result for end in ends if end.result})
+    if results:
+        from elmo_bench.records import read_record
+        from elmo_bench.report.summary import summarise
+
+        print(f"\n{summarise([read_record(Path(result)) for result in results])}")
     print(f"\n{len(ends) - len(failed)} of {len(ends)} jobs done")
     for end in failed:
         print(f"  failed: {' '.join(end.overrides)}\n    {end.error}")

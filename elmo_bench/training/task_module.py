@@ -76,7 +76,7 @@ class TaskModule(pl.LightningModule):
         self.dev_predictions.extend(self.predict_step(batch, batch_idx))
 
     def predict_step(self, batch: Batch, batch_idx: int) -> list[Prediction]:
-        head: Head = self.head  # type: ignore[assignment]
+        head: Head = self.head
         return head.decode(self(batch), batch)
 
     def transfer_batch_to_device(self, batch: Batch, device: torch.device, dataloader_idx: int) -> Batch:

@@ -1,0 +1,80 @@
+"""The runs of a sweep as one small table: mean and spread over seeds, and the gain over the baseline."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from math import sqrt
+from statistics import mean, stdev
+
+from scipy.stats import t as student_t
+
+from elmo_bench.records import Record
+from elmo_bench.report.conditions import describe_condition, is_baseline
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The mean of paired differences with its 95 % t-interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+def paired_gain(differences: Sequence[float]) -> Gain | None:
+    """The gain over paired seeds; one pair alone has no interval."""
+    if len(differences) < 2:
+        return None
+    centre, spread = mean(differences), stdev(differences)
+    half = float(student_t.ppf(0.975, len(differences) - 1)) * spread / sqrt(len(differences))
+    return Gain(centre, centre - half, centre + half)
+
+
+def summarise(records: Sequence[Record]) -> str:
+    """One line per condition, task by task, in the order of falling test score."""
+    tables = []
+
+    def place(record: Record) -> tuple[str, str, str, str]:
+        return record.task, record.source, record.corpus, record.size
+
+    for key, group in groupby(sorted(records, key=place), key=place):
+        task, source, corpus, size = key
+        runs = list(group)
+        tried_out = ", tried out on a few examples" if any(run.debug for run in runs) else ""
+        tables.append(f"{task} on {corpus} ({source}, size {size}{tried_out})\n" + _table(runs))
+    return "\n\n".join(tables)
+
+
+def _table(records: list[Record]) -> str:
+    conditions: dict[str, dict[int, Record]] = defaultdict(dict)
+    for record in records:
+        conditions[record.condition][record.seed] = record
+    baseline = next((seeds for seeds in conditions.values() if is_baseline(next(iter(seeds.values())))), {})
+    rows = [_row(seeds, baseline) for seeds in conditions.values()]
+    rows.sort(key=lambda row: -row[0])
+    return "\n".join(line for _, line in rows)
+
+
+def _row(seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
+    first = next(iter(seeds.values()))
+    metric = first.metric
+    scores = {seed: record.scores["test"][metric] for seed, record in seeds.items()}
+    centre = mean(scores.values())
+    cells = [
+        f"  {describe_condition(first):52}",
+        f"dev {mean(record.scores['dev'][metric] for record in seeds.values()):6.2f}",
+        f"test {centre:6.2f} ± {stdev(scores.values()):5.2f}"
+        if len(scores) > 1
+        else f"test {centre:6.2f}" + " " * 8,
+        f"n={len(scores)}",
+    ]
+    if seeds is not baseline:
+        both = [score - baseline[s].scores["test"][metric] for s, score in scores.items() if s in baseline]
+        if gain := paired_gain(both):
+            cells.append(f"gain {gain.mean:+6.2f} [{gain.low:+.2f}, {gain.high:+.2f}]")
+        elif both:
+            cells.append(f"gain {both[0]:+6.2f}")
+    return centre, "  ".join(cells)
