@@ -10,8 +10,7 @@ from dataclasses import dataclass
 
 from elmo_bench.types import Words
 
-BATCH_TOKENS = 4096  # padding included
-BATCH_ROWS = 256
+BATCH_TOKENS = 16_384  # enough to keep an encoder's lanes full; an encoder may cut it further
 
 
 @dataclass(frozen=True)
@@ -64,9 +63,11 @@ class Plan:
 
 
 def _batches(sequences: tuple[Words, ...]) -> Iterable[range]:
-    start = 0
-    for end in range(1, len(sequences) + 1):
-        rows = end + 1 - start  # with the next sequence, which is at least as long as the others
-        if end == len(sequences) or rows > BATCH_ROWS or rows * len(sequences[end]) > BATCH_TOKENS:
-            yield range(start, end)
-            start = end
+    start, tokens = 0, 0
+    for position, words in enumerate(sequences):
+        if tokens and tokens + len(words) > BATCH_TOKENS:
+            yield range(start, position)
+            start, tokens = position, 0
+        tokens += len(words)
+    if tokens:
+        yield range(start, len(sequences))

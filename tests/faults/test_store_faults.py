@@ -18,10 +18,14 @@ import pytest
 import torch
 from filelock import FileLock
 
+from elmo_bench.bilm.engine import Embedder
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.options import BilmOptions
 from elmo_bench.commands import store as command
 from elmo_bench.representations import shards
 from elmo_bench.representations import store as store_module
-from elmo_bench.representations.store import Store
+from elmo_bench.representations.encoder import EncoderCard
+from elmo_bench.representations.store import Store, Unit
 from elmo_bench.types import BenchError
 from tests.unit.company_encoder import CARD, CompanyEncoder, sentences
 
@@ -307,3 +311,24 @@ def test_a_mapped_unit_outlives_its_files(whole: Path) -> None:
     before = unit.layers(TEXT[0])
     assert shards.remove_unit(next(whole.glob("*/unit.json")).parent)
     assert torch.equal(unit.layers(TEXT[0]), before)
+
+
+def test_a_bilm_gives_the_same_bytes_whatever_it_encoded_before(tmp_path: Path) -> None:
+    """The real encoder remembers words; a shard filled by a fresh one must not show that."""
+    options = BilmOptions(16, ((1, 32), (2, 32), (3, 64)), 1, layers=2, cell_dim=64, projection_dim=32)
+    model = BiLM(options, torch.Generator().manual_seed(1))
+    card = EncoderCard("bilm", Embedder(model).fingerprint, layer_count=3, dim=64, repeats_halves=True)
+    root = tmp_path / "store"
+
+    def opening(mode: Any = "disk") -> Unit:
+        store = Store(root, card, lambda: Embedder(model), mode=mode, progress=False)
+        return store.open("data", TEXT)
+
+    unit, off = opening(), opening("off")
+    for words in reversed(TEXT):
+        assert torch.equal(unit.layers(words), off.layers(words))
+    original = hashes(root)
+    for path in sorted(root.rglob("*.sha256")):
+        path.unlink()
+        opening()
+        assert hashes(root) == original

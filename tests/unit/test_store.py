@@ -17,7 +17,7 @@ from elmo_bench.commands import store as command
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.representations import store as store_module
 from elmo_bench.representations.encoder import EncoderCard
-from elmo_bench.representations.plan import BATCH_ROWS, BATCH_TOKENS, Plan
+from elmo_bench.representations.plan import Plan
 from elmo_bench.representations.shards import in_units
 from elmo_bench.representations.store import Store, Unit
 from elmo_bench.representations.words import WordEncoder
@@ -152,15 +152,13 @@ def test_the_plan_depends_on_the_set_alone() -> None:
     assert all(shard.tokens >= 50 for shard in plan.shards[:-1])
 
 
-def test_batches_keep_to_their_bounds(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("elmo_bench.representations.plan.BATCH_TOKENS", BATCH_TOKENS)
-    text = [(str(n),) for n in range(600)] + [(str(n),) * 100 for n in range(90)] + [("long",) * 5000]
+def test_batches_are_as_large_as_their_bound_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_bench.representations.plan.BATCH_TOKENS", 10)
+    text = [(str(n),) * length for length in (1, 3, 4, 5, 11) for n in range(4)]
     plan = Plan.make(text, 10**9)
     assert len(plan.shards) == 1
-    sizes = [(len(batch), len(plan.sequences[batch[-1]])) for batch in plan.shards[0].batches]
-    assert all(rows <= BATCH_ROWS and rows * time <= BATCH_TOKENS for rows, time in sizes[:-1])
-    assert sizes[-1] == (1, 5000)  # a sentence beyond the bound is a batch of its own
-    assert sizes[0] == (256, 1)
+    lengths = [[len(plan.sequences[n]) for n in batch] for batch in plan.shards[0].batches]
+    assert lengths == [[1, 1, 1, 1, 3, 3], [3, 3, 4], [4, 4], [4, 5], [5, 5], [5], [11], [11], [11], [11]]
 
 
 def test_word_boundaries_are_part_of_a_plan() -> None:

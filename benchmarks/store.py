@@ -1,0 +1,145 @@
+"""How near the store and the mix come to moving the same bytes plainly; ratios measured side by side.
+
+python -m benchmarks.store --dim 256 --tokens 200000
+"""
+
+from __future__ import annotations
+
+import argparse
+import hashlib
+import random
+import statistics
+import tempfile
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+
+from elmo_bench.representations.encoder import EncoderCard, Layers
+from elmo_bench.representations.mix import ScalarMix
+from elmo_bench.representations.store import Store, Unit
+from elmo_bench.types import Words
+
+BATCH = 32
+ROUNDS = 7
+
+
+class FreeEncoder:
+    """Answers at once, so that what is measured is the store's own work."""
+
+    layer_count = 3
+    fingerprint = "free" * 16
+
+    def __init__(self, dim: int) -> None:
+        self.dim = dim
+        half = np.random.default_rng(0).normal(size=(3, 200, dim // 2)).astype(np.float32)
+        self._layers: Layers = np.concatenate([half, half], axis=2)  # (layers, time, dim)
+
+    def layers(self, sentences: Sequence[Words]) -> list[Layers]:
+        return [self._layers[:, : len(words)] for words in sentences]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--dim", type=int, default=256, help="256: the small biLM; 1024: the original")
+    parser.add_argument("--tokens", type=int, default=200_000)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    text = make_text(options.tokens)
+    with tempfile.TemporaryDirectory() as directory:
+        encoder = FreeEncoder(options.dim)
+        card = EncoderCard("free", encoder.fingerprint, 3, options.dim, repeats_halves=True)
+        store = Store(Path(directory), card, lambda: encoder, progress=False)
+        tokens = sum(map(len, text))
+        seconds = time_once(lambda: store.open("benchmark", text))
+        print(f"fill        {tokens / seconds:12,.0f} tokens/s beside an encoder that costs nothing")
+        unit = store.open("benchmark", text)
+        compare_opening(store, text)
+        compare_reading(unit, text, store.token_bytes * tokens)
+        compare_mixing(unit, text[:BATCH])
+
+
+def make_text(tokens: int) -> list[Words]:
+    """Sentences of 22 words on average, in no order."""
+    chooser = random.Random(1)
+    text: list[Words] = []
+    while tokens > 0:
+        length = min(max(1, round(chooser.gauss(22, 10))), 60)
+        text.append(tuple(str(chooser.randrange(10**6)) for _ in range(length)))
+        tokens -= length
+    return text
+
+
+def compare_opening(store: Store, text: list[Words]) -> None:
+    """Opening verifies every byte; the bound is one thread hashing the same files."""
+    files = sorted(store.root.rglob("*.npy"))
+
+    def hash_plainly() -> None:
+        for path in files:
+            hashlib.sha256(path.read_bytes()).digest()
+
+    ours, plain = medians(lambda: store.open("benchmark", text), hash_plainly)
+    print_ratio("open", "one thread hashing the files", ours, plain)
+
+
+def compare_reading(unit: Unit, text: list[Words], stored: int) -> None:
+    """An epoch in random batches; the bound is one copy of the padded bytes it delivers."""
+    batches = [text[start : start + BATCH] for start in range(0, len(text), BATCH)]
+    blank = [np.ones(unit.batch(batch)[0].shape, unit.dtype) for batch in batches]
+
+    def read() -> None:
+        for batch in batches:
+            unit.batch(batch)
+
+    def copy() -> None:
+        for layers in blank:
+            layers.copy()
+
+    ours, plain = medians(read, copy)
+    print(
+        f"read        {stored / ours / 1e9:12.1f} GB/s of stored bytes, "
+        f"{1e6 * ours / len(batches):.0f} µs a batch"
+    )
+    print_ratio("read", "copying what it delivers", ours, plain)
+
+
+def compare_mixing(unit: Unit, text: list[Words]) -> None:
+    """Forward and backward of one batch, beside the formula as it is written."""
+    layers, mask = unit.batch(text)
+    mix = ScalarMix(3)
+    assert mix.w is not None
+    w, gamma = mix.w, mix.gamma
+
+    def mixed() -> None:
+        torch.autograd.backward(mix(layers, mask).sum())
+
+    def as_written() -> None:
+        shares = w.softmax(dim=0)
+        total = torch.stack([shares[j] * layers[:, j].float() for j in range(3)]).sum(dim=0)
+        torch.autograd.backward((gamma * total).sum())
+
+    ours, plain = medians(mixed, as_written)
+    print_ratio("mix", "the formula layer by layer", ours, plain)
+
+
+def time_once(work: Callable[[], object]) -> float:
+    start = time.perf_counter()
+    work()
+    return time.perf_counter() - start
+
+
+def medians(ours: Callable[[], object], plain: Callable[[], object]) -> tuple[float, float]:
+    """Seconds of both, run in turns so that a busy machine is busy for both."""
+    pairs = [(time_once(ours), time_once(plain)) for _ in range(ROUNDS)]
+    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
+
+
+def print_ratio(name: str, bound: str, ours: float, plain: float) -> None:
+    print(f"{name:10}  {ours * 1e3:9.2f} ms; {bound}: {plain * 1e3:.2f} ms; ratio {ours / plain:.2f}")
+
+
+if __name__ == "__main__":
+    main()
