@@ -18,8 +18,8 @@ from elmo_bench.bilm.containers import hash_arrays
 from elmo_bench.bilm.lanes import Chunk, Side, plan_chunks
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.scan import PackedStack
+from elmo_bench.bilm.token_table import PackedTokenEncoder, TokenTable
 from elmo_bench.bilm.weights import export_arrays, find_model, load_bilm
-from elmo_bench.bilm.word_table import WordEncoder, WordTable
 from elmo_bench.fingerprint import hash_value
 from elmo_bench.types import UsageError, Words
 
@@ -66,8 +66,8 @@ class Embedder:
         self.dim = 2 * options.projection_dim
         self.fingerprint = fingerprint_model(model, "reset", precision)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
-        encoder = WordEncoder(model.token_encoder, options.maximum_characters, dtype)
-        self._words = WordTable(encoder, options.projection_dim, MOST_WORD_BYTES)
+        encoder = PackedTokenEncoder(model.token_encoder, options.maximum_characters, dtype)
+        self._words = TokenTable(encoder, options.projection_dim, MOST_WORD_BYTES)
         self._most_tokens = max(MOST_LANES, CHUNK_FLOATS // options.projection_dim)
         self._stacks = (
             PackedStack(model.forward_stack, MOST_LANES, dtype),
@@ -96,7 +96,7 @@ class Embedder:
     def _run_side(self, side: Side, rows: Sequence[Sequence[int]], results: list[Floats]) -> None:
         """Run one direction and write its half of every vector."""
         vectors, dim = self._words.vectors, self.dim // 2
-        mark = WordTable.END_ROW if side.is_backward else WordTable.START_ROW
+        mark = TokenTable.END_ROW if side.is_backward else TokenTable.START_ROW
         tokens = vectors[torch.from_numpy(side.lay_out(rows, mark)).to(vectors.device)]  # (steps, lanes, dim)
         resets = {
             step: torch.tensor(lanes, device=vectors.device) for step, lanes in side.beginnings().items()

@@ -15,6 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 ROW_STEP = 16  # few different row counts, so that few kernels are generated
+LEAST_LANES = 2  # a product of one row takes another way through oneDNN, with other last bits than of many
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def _fill_lanes(sentences: Sequence[int], lengths: Sequence[int], most_lanes: in
     """Give each sentence, longest first, to the lane that is free first."""
     total = sum(lengths[index] + 1 for index in sentences)
     fitting = -(-total // (lengths[sentences[0]] + 1))
-    lanes = min(most_lanes, len(sentences), -(-fitting // ROW_STEP) * ROW_STEP)
+    lanes = min(most_lanes, max(LEAST_LANES, len(sentences)), -(-fitting // ROW_STEP) * ROW_STEP)
     free = [(0, lane) for lane in range(lanes)]
     slots = []
     for index in sentences:

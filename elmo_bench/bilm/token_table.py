@@ -12,11 +12,12 @@ from elmo_bench.bilm.characters import SENTENCE_END, SENTENCE_START, character_r
 from elmo_bench.bilm.products import Activation, Product, make_product
 from elmo_bench.bilm.token_encoder import Highway, TokenEncoder
 
-WORDS_AT_ONCE = 256
+ROWS_AT_ONCE = 256
+WORDS_AT_ONCE = ROWS_AT_ONCE - 1  # and a mark beside them
 MARKS = (SENTENCE_START, SENTENCE_END)
 
 
-class WordTable:
+class TokenTable:
     """Rows of token vectors by word: row 0 is zeros, rows 1 and 2 are the sentence marks."""
 
     START_ROW = 1
@@ -61,7 +62,7 @@ class WordTable:
             self.vectors = grown
 
 
-class WordEncoder:
+class PackedTokenEncoder:
     """The token encoder with packed weights, for many words at once."""
 
     def __init__(self, encoder: TokenEncoder, characters: int, dtype: torch.dtype) -> None:
@@ -71,7 +72,7 @@ class WordEncoder:
         for convolution in encoder.convolutions:
             assert isinstance(convolution, nn.Conv1d)
             kernel = convolution.weight.detach().to(dtype).transpose(1, 2).flatten(1)  # (count, width * dim)
-            product = make_product(kernel, None, "none", WORDS_AT_ONCE * 8)
+            product = make_product(kernel, None, "none", ROWS_AT_ONCE * 8)
             assert convolution.bias is not None
             bias = convolution.bias.detach().to(dtype)
             self._filters.append((convolution.kernel_size[0], product, bias))
@@ -88,14 +89,16 @@ class WordEncoder:
     @torch.inference_mode()
     def __call__(self, words: Sequence[str]) -> Tensor:
         """Token vectors (words, dim) in single precision."""
-        rows = character_rows(words, self._characters)
+        # A product of one row takes another way through oneDNN, with other last bits than of many.
+        rows = character_rows([*words, SENTENCE_START], self._characters)
         longest = int(used_characters(rows).max())
         ids = torch.from_numpy(rows).to(self._table.device)
         pooled = [self._pool(ids, longest, *convolution) for convolution in self._filters]
         features = torch.cat(pooled, dim=1)  # (words, filter_count)
         for gate, transform in self._highways:
             features = torch.lerp(features, transform(features), gate(features))
-        return (features if self._projection is None else self._projection(features)).float()
+        projected = features if self._projection is None else self._projection(features)
+        return projected[:-1].float()  # (words, dim)
 
     def _pool(self, ids: Tensor, longest: int, width: int, product: Product, bias: Tensor) -> Tensor:
         """One filter's maximum over all windows; beyond the first all-padding window they repeat."""
@@ -110,4 +113,4 @@ class WordEncoder:
 
 
 def _linear_product(linear: nn.Linear, activation: Activation, dtype: torch.dtype) -> Product:
-    return make_product(linear.weight.to(dtype), linear.bias.to(dtype), activation, WORDS_AT_ONCE)
+    return make_product(linear.weight.to(dtype), linear.bias.to(dtype), activation, ROWS_AT_ONCE)
