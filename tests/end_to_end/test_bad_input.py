@@ -1,0 +1,74 @@
+"""One readable error and the right exit code for everything a person may get wrong."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from tests.processes import finish, places
+
+GOOD = "John _ _ B-PER\nspoke _ _ O\n\nMary _ _ B-PER\nslept _ _ O\n"
+
+
+def own_files(directory: Path, **contents: str) -> list[str]:
+    """Overrides for one's own corpus with the given splits; the others are good."""
+    for split in ("train", "dev", "test"):
+        (directory / f"{split}.conll").write_text(contents.get(split, GOOD))
+    files = [f"data.{split}={directory / split}.conll" for split in ("train", "dev", "test")]
+    return ["task=ner", "elmo=none", "words=random", "data=files", *files, *places(directory)]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "complaint"),
+    [
+        (["task=nerr"], 2, "task=nerr: there is no such choice; did you mean 'ner'?"),
+        (["task=ner", "elmo.lamda=1"], 2, "elmo.lamda: there is no such key; did you mean 'elmo.lambda'?"),
+        (
+            ["task=ner", "elmo.lambda=-1"],
+            2,
+            "elmo.lambda: input should be greater than or equal to 0, got -1",
+        ),
+        (["task=ner", "elmo.lambda=abc"], 2, "elmo.lambda: input should be a valid number"),
+        (["task=???"], 2, "choose a task"),
+        ([], 2, "choose a task"),
+        (
+            ["task=ner", "data=open", "elmo=none", "words=random", "paths.data=absent"],
+            3,
+            "paths.data is absent",
+        ),
+        (["task=ner", "data=open", "paths.vectors=absent"], 3, "no such file"),
+    ],
+)
+def test_mistakes_of_the_command_line(arguments: list[str], code: int, complaint: str) -> None:
+    answer, _, errors = finish(*arguments)
+    assert complaint in errors
+    assert "Traceback" not in errors
+    assert answer == code
+
+
+@pytest.mark.parametrize(
+    ("train", "complaint"),
+    [
+        ("John _ _ B-PER\nspoke O\n", "train.conll:2: expected"),
+        ("", "train.conll:1: expected at least one sentence"),
+        ("John _ _ X-PER\n", "train.conll:1: expected"),
+    ],
+)
+def test_mistakes_in_data(tmp_path: Path, train: str, complaint: str) -> None:
+    answer, _, errors = finish(*own_files(tmp_path, train=train))
+    assert complaint in errors
+    assert "Traceback" not in errors
+    assert answer == 1
+
+
+def test_own_files_run(tmp_path: Path) -> None:
+    answer, output, errors = finish(*own_files(tmp_path), "task.training.epochs=1")
+    assert answer == 0, errors
+    assert "ner on own (files), without ELMo, seed 1" in output
+
+
+def test_help_names_every_task() -> None:
+    answer, output, _ = finish("--help")
+    assert answer == 0
+    assert "task=ner elmo.lambda=0.001" in output

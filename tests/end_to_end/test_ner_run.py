@@ -1,0 +1,90 @@
+"""The main command, from nothing to a published record, on a world of its own."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.records import read_counts, read_record
+from elmo_bench.runner.plugin import load_task
+from tests.composition import run_config
+from tests.processes import finish, places
+
+TINY = (
+    "encoder/bilm=tiny",
+    "limit=30",
+    "task.training.epochs=3",
+    "task.training.patience=3",
+)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("end_to_end")
+
+
+def only(paths: list[Path]) -> Path:
+    (path,) = paths
+    return path
+
+
+def test_a_first_run_makes_all_it_needs_and_a_second_reads_it(root: Path) -> None:
+    code, output, errors = finish("task=ner", "elmo.lambda=0.001", *TINY, *places(root))
+    assert code == 0, errors
+    assert "writing the generated world" in output
+    assert "layer weights" in output
+    assert "gamma" in output
+    record = read_record(only(list((root / "runs").glob("ner/*/result.json"))))
+    assert record.debug
+    assert len(record.curve) == 3
+    assert record.curve[-1]["loss"] < record.curve[0]["loss"]
+    assert record.identity["elmo"]["lambda"] == 0.001
+    assert sum(record.learnt["input"]["weights"]) == pytest.approx(1)
+    assert record.examples == {"train": 30, "dev": 30, "test": 30}
+
+    code, output, errors = finish("task=ner", "elmo.lambda=0.5", *TINY, *places(root))
+    assert code == 0, errors
+    assert "writing" not in output + errors
+    assert "store:" not in output + errors  # nothing is encoded twice
+
+
+def test_the_record_scores_what_its_counts_say(root: Path) -> None:
+    for result in (root / "runs").glob("ner/*/result.json"):
+        record = read_record(result)
+        task = load_task(run_config("task=ner").task)
+        for split, rows in read_counts(result.with_name("counts.npz")).items():
+            assert task.score(rows) == record.scores[split]
+
+
+def test_what_was_tried_out_is_not_published(root: Path) -> None:
+    folders = ("--from", str(root / "runs"), "--to", str(root / "records"))
+    code, output, errors = finish("elmo_bench", "publish", *folders, script="-m")
+    assert code == 0, errors
+    assert "0 new, 0 there already, 2 tried out" in output
+    assert not (root / "records").exists()
+
+
+def test_a_sweep_goes_on_past_a_failing_job_and_says_which(root: Path) -> None:
+    code, output, errors = finish(
+        "-m", "task=ner", "elmo=none", "task.settings.head.dropout=0.1,7", *TINY, *places(root)
+    )
+    assert code == 1
+    assert "1 of 2 jobs done" in output
+    assert "failed: task=ner elmo=none task.settings.head.dropout=7" in output
+    assert "task.settings.head.dropout: input should be less than 1" in errors
+
+
+def test_force_keeps_the_earlier_run(root: Path) -> None:
+    command = ("task=ner", "elmo=none", "task.settings.head.dropout=0.1", *TINY, *places(root))
+    code, output, errors = finish(*command, "force=true")
+    assert code == 0, errors
+    assert "the earlier run is kept as" in output
+    kept = only(list((root / "runs").glob("ner/*.1/result.json")))
+    first, second = (
+        json.loads(kept.read_text()),
+        json.loads((kept.parent.with_suffix("") / "result.json").read_text()),
+    )
+    assert first["scores"] == second["scores"]
+    assert first["hashes"] == second["hashes"]
