@@ -107,14 +107,14 @@ class UnitFiles:
         return f"made for another {differing[0]}" if differing else None
 
     def _fault(self, number: int) -> str | None:
-        path = self._path(number)
+        path, checksum = self._path(number), self._path(number).with_suffix(".sha256")
+        if not (path.exists() and checksum.exists()):
+            return "without a checksum" if path.exists() else "missing" if checksum.exists() else "not there"
         try:
-            recorded = path.with_suffix(".sha256").read_text(errors="replace")
+            recorded = checksum.read_text(errors="replace")
             if recorded != f"{hash_file(path)}  {path.name}\n":
                 return "checksum differs"
             values = self.map(number)
-        except FileNotFoundError:
-            return "not there"
         except (OSError, ValueError) as error:
             return f"cannot be read: {error}"
         fits = values.shape == (self.sizes[number],) and values.dtype == self.dtype

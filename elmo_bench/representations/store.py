@@ -120,7 +120,9 @@ class Store:
     def _encode_shards(self, plan: Plan, numbers: Sequence[int]) -> Iterator[Values]:
         tokens = sum(plan.shards[number].tokens for number in numbers)
         title = f"encoding with {self.card.name}"
-        with tqdm(total=tokens, desc=title, unit="token", disable=not self.progress, delay=1) as bar:
+        with tqdm(
+            total=tokens, desc=title, unit=" tokens", unit_scale=True, disable=not self.progress, delay=1
+        ) as bar:
             for number in numbers:
                 values = np.empty(plan.shards[number].tokens * self.token_values, self.dtype)
                 start = 0
@@ -215,28 +217,25 @@ class FreshBlocks:
     def __init__(self, plan: Plan, encode: Callable[[Sequence[Words]], Values]) -> None:
         self._plan = plan
         self._encode = encode
-        self._batches: OrderedDict[int, Values] = OrderedDict()
+        self._batches: OrderedDict[int, list[Values]] = OrderedDict()  # by first position
         self._bytes = 0
 
     def __call__(self, position: int) -> Values:
         batch = self._plan.batch_of(position)
-        values = self._values(batch)
-        tokens = [len(words) for words in self._plan.sequences[batch.start : batch.stop]]
-        per_token = len(values) // sum(tokens)
-        start = sum(tokens[: position - batch.start]) * per_token
-        return values[start : start + tokens[position - batch.start] * per_token]
+        if batch.start not in self._batches:
+            self._compute(batch)
+        self._batches.move_to_end(batch.start)
+        return self._batches[batch.start][position - batch.start]
 
-    def _values(self, batch: range) -> Values:
-        if batch.start in self._batches:
-            self._batches.move_to_end(batch.start)
-            return self._batches[batch.start]
-        values = self._encode(self._plan.sequences[batch.start : batch.stop])
-        self._batches[batch.start] = values
+    def _compute(self, batch: range) -> None:
+        sentences = self._plan.sequences[batch.start : batch.stop]
+        values = self._encode(sentences)
+        ends = np.cumsum([len(words) for words in sentences])
+        self._batches[batch.start] = np.split(values, ends[:-1] * (len(values) // ends[-1]))
         self._bytes += values.nbytes
         while self._bytes > FRESH_BYTES and len(self._batches) > 1:
             _, oldest = self._batches.popitem(last=False)
-            self._bytes -= oldest.nbytes
-        return values
+            self._bytes -= sum(block.nbytes for block in oldest)
 
 
 class Unit:

@@ -151,14 +151,15 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "truncated": (lambda unit: os.truncate(unit / "00002.npy", 900), "checksum differs"),
     "empty": (lambda unit: os.truncate(unit / "00002.npy", 0), "checksum differs"),
     "longer": (lambda unit: os.truncate(unit / "00002.npy", 10_000), "checksum differs"),
-    "missing": (lambda unit: (unit / "00002.npy").unlink(), "1 of"),
-    "no checksum": (lambda unit: (unit / "00002.sha256").unlink(), "1 of"),
+    "missing": (lambda unit: (unit / "00002.npy").unlink(), "shard 2 of"),
+    "no checksum": (lambda unit: (unit / "00002.sha256").unlink(), "without a checksum"),
     "swapped": (lambda unit: exchange(unit / "00002.npy", unit / "00001.npy"), "checksum differs"),
     "version": (lambda unit: rewrite(unit, format=shards.FORMAT + 1), "another version"),
     "other encoder": (lambda unit: rewrite(unit, encoder="beef"), "made for another encoder"),
     "other plan": (lambda unit: rewrite(unit, sequences="beef"), "made for another sequences"),
     "not a unit": (lambda unit: (unit / "unit.json").write_text("[]"), "another version"),
     "not JSON": (lambda unit: (unit / "unit.json").write_bytes(b"\xff{"), "unit.json is damaged"),
+    "both missing": (lambda unit: [path.unlink() for path in unit.glob("00002.*")], "1 of 8 shards"),
     "no unit": (lambda unit: (unit / "unit.json").unlink(), "unit.json is missing"),
 }
 
