@@ -39,12 +39,23 @@ def load_embedder(
     path: Path, state: StateProtocol = "reset", precision: Precision = "float32", device: str = "cpu"
 ) -> Embedder | CarryingEmbedder:
     """The encoder of a model directory or weight file; see `Embedder` for the two state protocols."""
+    _check_device(device)
     model = load_bilm(*find_model(path)).to(device)
     if state == "reset":
         return Embedder(model, precision)
     if precision != "float32":
         raise UsageError(f"encoder.precision={precision}: carried state is there for parity, in float32 only")
     return CarryingEmbedder(model, fingerprint_model(model, state, precision))
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"device={device}: PyTorch cannot use it here ({reason}); cpu always works"
+        ) from error
 
 
 def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -> str:

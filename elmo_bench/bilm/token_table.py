@@ -39,9 +39,7 @@ class TokenTable:
             self._rows = {mark: row for row, mark in enumerate(MARKS, 1)}
             self._count = len(MARKS) + 1
             new = [word for word in wanted if word not in self._rows]
-        new.sort(
-            key=lambda word: len(word.encode("utf-8", "ignore"))
-        )  # stable: a short word waits for no long one
+        new.sort(key=lambda word: len(word.encode("utf-8", "ignore")))  # short words wait for no long one
         pieces = [new[start : start + WORDS_AT_ONCE] for start in range(0, len(new), WORDS_AT_ONCE)]
         self._reserve(self._count + len(new))
         run = map if executor is None else executor.map

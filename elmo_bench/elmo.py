@@ -1,0 +1,89 @@
+"""ELMo without the harness: from tokens to vectors in two lines."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from elmo_bench.bilm.engine import Precision, load_embedder
+from elmo_bench.representations.encoder import Encoder
+from elmo_bench.representations.mix import normalise
+from elmo_bench.types import UsageError, Words
+
+Floats = NDArray[np.float32]
+
+
+class Elmo:
+    """The layers of a frozen biLM for tokenised sentences; a sentence's vectors depend on it alone.
+
+    >>> elmo = Elmo.load("results/models/small")                 # or a weight file beside its options.json
+    >>> elmo.embed([["The", "cat", "sat", "."]])[0].shape        # (layers, tokens, dim)
+    (3, 4, 256)
+    """
+
+    def __init__(self, encoder: Encoder) -> None:
+        self.encoder = encoder
+
+    @classmethod
+    def load(cls, path: str | Path, precision: Precision = "float32", device: str = "cpu") -> Elmo:
+        """Read a model directory, or a weight file with its options beside it."""
+        return cls(load_embedder(Path(path), precision=precision, device=device))
+
+    def embed(self, sentences: Iterable[Sequence[str]]) -> list[Floats]:
+        """One (layers, tokens, dim) array per sentence: layer 0 is free of context, the last is the top."""
+        return self.encoder.layers(check_sentences(sentences))
+
+    def mix(
+        self,
+        sentences: Iterable[Sequence[str]],
+        weights: Sequence[float] | None = None,
+        gamma: float = 1.0,
+        layer_norm: bool = False,
+    ) -> list[Floats]:
+        """One (tokens, dim) array per sentence, γ · Σ s_j · h_j with `weights` as s; without them the mean.
+
+        `layer_norm` first brings every layer to mean 0 and variance 1 over all tokens of this call.
+        """
+        count = self.encoder.layer_count
+        shares = (
+            np.full(count, 1.0 / count, np.float32) if weights is None else np.asarray(weights, np.float32)
+        )
+        if shares.shape != (count,):
+            raise UsageError(f"weights: expected {count} numbers, one per layer, got {weights}")
+        embedded = self.embed(sentences)
+        if layer_norm and embedded:
+            embedded = _normalise_together(embedded)
+        return [np.tensordot(np.float32(gamma) * shares, layers, axes=1) for layers in embedded]
+
+
+def check_sentences(sentences: Iterable[Sequence[str]]) -> list[Words]:
+    """Sentences as tuples of tokens; raw strings are refused, since their letters would pass for tokens."""
+    if isinstance(sentences, str):
+        raise UsageError(f"expected a list of tokenised sentences, got {_hint(sentences, 'the string')}")
+    checked = []
+    for index, words in enumerate(sentences):
+        if isinstance(words, str):
+            raise UsageError(f"expected tokens, got {_hint(words, f'sentence {index} as the string')}")
+        for word in words:
+            if not isinstance(word, str):
+                raise UsageError(f"expected tokens as strings, got {word!r} in sentence {index}")
+        checked.append(tuple(words))
+    return checked
+
+
+def _hint(text: str, what: str) -> str:
+    shown = text if len(text) <= 40 else text[:37] + "..."
+    return f"{what} {shown!r}; give a list of token lists, such as [{shown.split()!r}]"
+
+
+def _normalise_together(embedded: list[Floats]) -> list[Floats]:
+    """All tokens of the call as one batch of one row (bilm-tf's weight_layers: one mean, one variance)."""
+    joined = torch.from_numpy(np.concatenate(embedded, axis=1)).unsqueeze(0)  # (1, layers, tokens, dim)
+    real = torch.ones(1, joined.shape[2], dtype=torch.bool)
+    normal: Floats = normalise(joined, real)[0].numpy()
+    ends = np.cumsum([layers.shape[1] for layers in embedded])
+    return np.split(normal, ends[:-1], axis=1)
