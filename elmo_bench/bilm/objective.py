@@ -117,10 +117,12 @@ def measure_shares(softmax: Softmax, outputs: Tensor, targets: Tensor) -> Tensor
     logits = outputs.new_empty(POSITIONS_PER_CHUNK * WORDS_PER_BLOCK)
     shares = []
     for inputs, true in zip(
-        outputs.split(POSITIONS_PER_CHUNK), targets.split(POSITIONS_PER_CHUNK), strict=True
+        torch.split(outputs, POSITIONS_PER_CHUNK), torch.split(targets, POSITIONS_PER_CHUNK), strict=True
     ):
         parts = []
-        for rows, biases in zip(weight.split(WORDS_PER_BLOCK), bias.split(WORDS_PER_BLOCK), strict=True):
+        for rows, biases in zip(
+            torch.split(weight, WORDS_PER_BLOCK), torch.split(bias, WORDS_PER_BLOCK), strict=True
+        ):
             block = logits[: len(inputs) * len(rows)].view(len(inputs), len(rows))  # (chunk, block)
             torch.addmm(biases, inputs, rows.t(), out=block)
             highest = block.amax(dim=1)

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from dataclasses import asdict
 from typing import Literal
 
 from pydantic import Field, model_validator
 
 from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.config import Config
+from elmo_bench.config import Config, TrainerConfig
 
 
 class ArchitectureConfig(Config):
@@ -25,6 +26,10 @@ class ArchitectureConfig(Config):
 
     def options(self) -> BilmOptions:
         return BilmOptions(**self.model_dump())
+
+    @classmethod
+    def of(cls, options: BilmOptions) -> ArchitectureConfig:
+        return cls(**asdict(options))
 
 
 class BatchConfig(Config):
@@ -78,3 +83,12 @@ class LimitsConfig(Config):
 
     minutes: float | None = Field(default=None, gt=0)
     steps: int | None = Field(default=None, ge=1)
+
+
+class PretrainConfig(Config):
+    """All that a person may change about a training run of a biLM, its texts and places apart."""
+
+    bilm: BilmConfig
+    trainer: TrainerConfig
+    limits: LimitsConfig = LimitsConfig()
+    seed: int = Field(default=1, ge=0, lt=2**31)

@@ -32,6 +32,11 @@ class EncodedText:
         """(sentences,)"""
         return np.diff(self.starts)
 
+    def first(self, tokens: int) -> EncodedText:
+        """The first sentences that hold so many tokens together."""
+        count = min(int(np.searchsorted(self.starts, tokens)), len(self))
+        return EncodedText(self.types, self.tokens[: self.starts[count]], self.starts[: count + 1])
+
     def __len__(self) -> int:
         return len(self.starts) - 1
 

@@ -32,6 +32,7 @@ class LanguageModel(pl.LightningModule):
             2, dtype=torch.float64
         )  # summed by direction since the last row of the curve
         self.predictions = 0
+        self.is_writer = True  # one process of several writes the model
 
     def transfer_batch_to_device(
         self, batch: TextBatch, device: torch.device, dataloader_idx: int
@@ -58,6 +59,15 @@ class LanguageModel(pl.LightningModule):
             return full_loss(self.softmax, outputs, targets, self.product_dtype)
         negatives = draw_negatives(self.config.negatives, vocabulary, [self.seed, self.global_step])
         return sampled_loss(self.softmax, outputs, targets, negatives, self.product_dtype)
+
+    def take_losses(self) -> tuple[list[float], int]:
+        """The losses by direction over all processes since the last call, and of how many predictions."""
+        totals = torch.cat([self.losses, torch.tensor([float(self.predictions)])]).to(self.device)
+        if self.trainer.world_size > 1:
+            totals = cast(Tensor, self.trainer.strategy.reduce(totals, reduce_op="sum"))
+        self.losses, self.predictions = torch.zeros_like(self.losses), 0
+        forward, backward, predictions = totals.tolist()
+        return [forward, backward], int(predictions)
 
     def configure_optimizers(self) -> Any:
         descent = self.config.descent

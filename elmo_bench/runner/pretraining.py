@@ -1,0 +1,47 @@
+"""From the composed configuration of pretrain.py to a training run of a biLM."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
+from elmo_bench.config import Config, PathsConfig, TrainerConfig, read_config
+from elmo_bench.data.text import TextCorpus
+
+
+class PretrainCommand(Config):
+    """What pretrain.py is asked for."""
+
+    name: str = Field(pattern=r"^[\w.+-]+$")  # of the finished model's directory
+    corpus: Path
+    train: str  # patterns of file names in the corpus
+    heldout: str
+    start: Path | None
+    bilm: BilmConfig
+    trainer: TrainerConfig
+    limits: LimitsConfig
+    seed: int = Field(ge=0, lt=2**31)
+    paths: PathsConfig
+
+
+def pretrain_one(values: dict[str, Any]) -> Path:
+    """One training run, told to the person who started it."""
+    command = read_config(PretrainCommand, values)
+    corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
+    # Only now what takes seconds to import: a mistyped value is answered at once.
+    from elmo_bench.runner.environment import describe_environment
+    from elmo_bench.training.pretraining import Pretraining, pretrain
+
+    def say(message: str) -> None:
+        print(message, flush=True)
+
+    config = PretrainConfig(
+        bilm=command.bilm, trainer=command.trainer, limits=command.limits, seed=command.seed
+    )
+    target = command.paths.models / command.name
+    work = command.paths.runs / "pretraining" / command.name
+    run = Pretraining(config, corpus, target, work, command.start, describe_environment())
+    return pretrain(run, say) / "record.json"
