@@ -9,11 +9,15 @@ from itertools import zip_longest
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.data.columns import read_columns
 from elmo_bench.data.conll2003 import read_scored
 from elmo_bench.data.conll2005 import PropsSentence, read_props
 from elmo_bench.data.coreference import CoreferenceDocument, read_coreference
-from elmo_bench.data.lines import fault
+from elmo_bench.data.lines import fault, require_any
+from elmo_bench.data.squad import read_answers, read_squad
 from elmo_bench.data.tags import Chunk
+from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.metrics.arguments import count_arguments, score_arguments
 from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.metrics.matches import labels_of
@@ -29,18 +33,15 @@ Figures = dict[str, Any]
 def configure(parser: argparse.ArgumentParser) -> None:
     """One sub-command per kind of prediction."""
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
-    for kind, figures, files, what in (
-        ("ner", ner_figures, ["tagged"], "conlleval's figures for columns `word gold predicted`"),
-        ("srl", srl_figures, ["gold.props", "predicted.props"], "srl-eval.pl's figures for CoNLL-2005 props"),
-        (
-            "coref",
-            coref_figures,
-            ["key.conll", "response.conll"],
-            "MUC, B³ and CEAF-φ4 as scorer v8.01 prints",
-        ),
+    for figures, kind, files, what in (
+        (ner_figures, "ner", "TAGGED", "conlleval's figures for columns `word gold predicted`"),
+        (srl_figures, "srl", "GOLD PREDICTED", "srl-eval.pl's figures for CoNLL-2005 props"),
+        (squad_figures, "squad", "DATASET PREDICTIONS", "exact match and F1 of SQuAD v1.1, all digits"),
+        (coref_figures, "coref", "KEY RESPONSE", "MUC, B³ and CEAF-φ4 as scorer v8.01 prints them"),
+        (accuracy_figures, "accuracy", "TAGGED", "right answers in columns `... gold predicted`"),
     ):
         of_kind = kinds.add_parser(kind, help=what, description=what)
-        for file in files:
+        for file in files.split():
             of_kind.add_argument("files", action="append", type=Path, metavar=file)
         of_kind.set_defaults(figures=figures)
 
@@ -109,6 +110,26 @@ def _aligned_props(gold: Path, predicted: Path) -> Iterator[tuple[PropsSentence,
 
 def _printed(scores: Scores, suffix: str) -> Figures:
     return {name: round(scores[name + suffix], 2) for name in ("precision", "recall", "f1")}
+
+
+def squad_figures(dataset: Path, predictions: Path) -> Figures:
+    """What evaluate-v1.1.py prints, all digits of it; questions without an answer count as wrong."""
+    answers = read_answers(predictions)
+    rows = [
+        count_answer([answer.text for answer in question.answers], answers.get(question.id))
+        for question in read_squad(dataset)
+    ]
+    counts = sum_counts(rows)
+    numbers = {name: int(counts[name]) for name in ("questions", "answered")}
+    return {**score_answers(rows), **numbers, "unknown": len(answers) - numbers["answered"]}
+
+
+def accuracy_figures(tagged: Path) -> Figures:
+    """The percentage of rows whose last two columns agree."""
+    sentences = require_any(tagged, read_columns(tagged, minimum=2), "row")
+    rows = [count_correct(sentence.column(-2), sentence.column(-1)) for sentence in sentences]
+    counts = {name: int(number) for name, number in sum_counts(rows).items()}
+    return {**score_accuracy(rows), **counts}
 
 
 def coref_figures(key: Path, response: Path) -> Figures:

@@ -1,0 +1,76 @@
+"""JSON files read with care: a wrong type is named by its place in the document."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.data.lines import decode_line, fault, open_bytes, shown
+from elmo_bench.types import DataError
+
+NAMES = {dict: "an object", list: "a list", str: "a string", int: "a number"}
+
+
+class Place:
+    """A value of a JSON document, its file and the way to it."""
+
+    def __init__(self, path: Path, line: int, value: Any, way: str = "") -> None:
+        self.path, self.line, self.value, self.way = path, line, value, way
+
+    def error(self, expected: str, got: str, remedy: str = "") -> DataError:
+        """The fault of this value."""
+        return fault(self.path, self.line, expected, f"{got} at {self.way or 'the top'}", remedy)
+
+    def __getitem__(self, key: str) -> Place:
+        """A member of an object that has to be there."""
+        if not isinstance(self.value, dict):
+            raise self.error(NAMES[dict], shown(json.dumps(self.value)))
+        if key not in self.value:
+            keys = ", ".join(self.value) or "none"
+            raise self.error(f"the key {key!r}", f"the keys {shown(keys)}")
+        return Place(self.path, self.line, self.value[key], f"{self.way}.{key}".lstrip("."))
+
+    def items(self) -> list[Place]:
+        """The elements of a list."""
+        if not isinstance(self.value, list):
+            raise self.error(NAMES[list], shown(json.dumps(self.value)))
+        return [
+            Place(self.path, self.line, value, f"{self.way}[{index}]")
+            for index, value in enumerate(self.value)
+        ]
+
+    def text(self) -> str:
+        """A string without lone surrogates, which no encoding can write."""
+        if not isinstance(self.value, str):
+            raise self.error(NAMES[str], shown(json.dumps(self.value)))
+        try:
+            self.value.encode()
+        except UnicodeEncodeError as error:
+            raise self.error("text", f"half of a character pair ({error.reason})") from error
+        return self.value
+
+    def number(self) -> int:
+        """A whole number."""
+        if not isinstance(self.value, int) or isinstance(self.value, bool):
+            raise self.error(NAMES[int], shown(json.dumps(self.value)))
+        return self.value
+
+
+def read_json(path: Path) -> Place:
+    """The document of a JSON file."""
+    with open_bytes(path) as file:
+        lines = [decode_line(path, number, line) for number, line in enumerate(file, start=1)]
+    return parse_json(path, 1, "\n".join(lines))
+
+
+def parse_json(path: Path, first_line: int, text: str) -> Place:
+    """The document of a text that begins on some line of a file."""
+    try:
+        return Place(path, first_line, json.loads(text))
+    except json.JSONDecodeError as error:
+        near = shown(text[error.pos : error.pos + 20]) if error.pos < len(text) else "the end of the text"
+        line = first_line + error.lineno - 1
+        raise fault(path, line, "JSON", f"{near} at column {error.colno} ({error.msg})") from error
+    except (RecursionError, ValueError) as error:  # nested too deep, or a number of too many digits
+        raise fault(path, first_line, "JSON of a sane size", str(error)) from error

@@ -1,0 +1,161 @@
+"""The one tokeniser: Penn Treebank style on raw text, no change to tokenised text, offsets kept.
+
+Conventions are those of the language-model text: straight quotes, `--` and `...`, no treebank escapes,
+clitics parted (do n't, dog 's, can not), hyphenated words and abbreviations whole.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from typing import NamedTuple
+
+from elmo_bench.types import Words
+
+ESCAPES = {
+    "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
+    "-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}",
+    "``": '"', "''": '"', "`": "'", "\\/": "/", "\\*": "*", "…": "...", "—": "--", "–": "-",
+}  # fmt: skip
+INSIDE_WORDS = (("\\/", "/"), ("\\*", "*"))
+STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "`": "'"})
+
+CHUNK = re.compile(r"\S+")
+SHORTENED = re.compile(
+    r"['’](?:\d\ds?|s|re|ve|ll|d|m|em|til|cause|tis|twas|n|t)(?!\w)", re.IGNORECASE
+)  # '90s
+WHOLE = re.compile(
+    SHORTENED.pattern
+    + r"""
+    | n['’]t                                       # once parted from its verb
+    | -[LR][RSC]B-                                 # treebank escapes
+    | (?:https?://|www\.)[^\s"<>“”„«»()]*[\w/] | [\w.+-]+@\w[\w-]*(?:\.[\w-]+)+   # addresses
+    | \d[\d.,]*\.\d+% | [:;]-?[()DPp] | \.\.+ | --+ | ``|'' | \\[/*]""",
+    re.VERBOSE | re.IGNORECASE,
+)
+OPENING = re.compile(r"``|''|[\"“”„«»'‘’`(\[{<$£€¥#¿¡*=~|]|[–—…]|--+|\.\.\.+|@(?=\W|$)")
+CLOSING = re.compile(r"(?:``|''|[,;:?!\"“”„«»'‘’`)\]}>%*=~|]|[–—…]|--+|\.\.+)$")
+INNER = re.compile(
+    r"""--+ | \.\.\.+ | [–—…"“”„«»;?!()\[\]{}<>=~|] | `` | ''
+    | (?<=\D),(?=\S) | (?<=\S),(?=\D)            # not the comma of 1,000
+    | (?<=[^\W\d]):(?=[^\W\d])                  # nor the colon of 10:30""",
+    re.VERBOSE,
+)
+LONGEST_SIGN = 32  # longer runs of dots or dashes are cut, so that a hostile chunk stays cheap
+CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
+CANNOT = re.compile(r"can(?=not$)", re.IGNORECASE)
+ABBREVIATION = re.compile(
+    r"""(?:[^\W\d_]\.)+[^\W\d_]\.                 # U.S., a.m.
+    | (?:mr|mrs|ms|dr|prof|st|mt|jr|sr|rev|hon|gen|col|maj|capt|cpt|lt|sgt|adm|rep|sen|gov|pres|supt|messrs
+    | mme|inc|ltd|co|corp|bros|vs|etc|al|ca|cf|approx|dept|est|ave|blvd|rd|rt|ft|ph\.d
+    | jan|feb|apr|aug|sept|sep|oct|nov|dec)\.""",
+    re.VERBOSE | re.IGNORECASE,
+)
+BEFORE_NUMBER = re.compile(r"(?:no|nos|fig|figs|vol|vols|ch|sec|eq|pp|p|art|op)\.", re.IGNORECASE)
+INITIAL = re.compile(r"[^\W\d_]\.")
+
+
+class Token(NamedTuple):
+    """A word as the models read it, and where it stands in the text it was cut from."""
+
+    text: str
+    start: int
+    end: int
+
+
+def tokenise(text: str) -> tuple[Token, ...]:
+    """Words of raw or tokenised text; `text[start:end]` is what each was before its escapes were undone."""
+    chunks = list(CHUNK.finditer(text))
+    tokens: list[Token] = []
+    for place, chunk in enumerate(chunks, start=1):
+        following = chunks[place].group() if place < len(chunks) else ""
+        for start, end in _split(chunk.group(), 0, len(chunk.group()), following):
+            word = undo_escape(chunk.group()[start:end])
+            tokens.append(Token(word, chunk.start() + start, chunk.start() + end))
+    return tuple(tokens)
+
+
+def words_of(text: str) -> Words:
+    """The words of raw or tokenised text."""
+    return tuple(token.text for token in tokenise(text))
+
+
+def undo_escape(word: str) -> str:
+    """A word without treebank escapes and typographic quotes: `-LRB-` is (, `and\\/or` is and/or."""
+    known = ESCAPES.get(word)
+    if known is not None:
+        return known
+    for escaped, plain in INSIDE_WORDS:
+        word = word.replace(escaped, plain)
+    return word.translate(STRAIGHT)
+
+
+def undo_escapes(words: Iterable[str]) -> Words:
+    """Words of a treebank as the language model and the vectors know them."""
+    return tuple(map(undo_escape, words))
+
+
+def _split(chunk: str, start: int, end: int, following: str) -> Iterator[tuple[int, int]]:
+    """Borders of the tokens between two places of a piece of text without blanks."""
+    while start < end and not WHOLE.fullmatch(chunk, start, end):
+        match = OPENING.match(chunk, start, end)
+        if not match or SHORTENED.match(chunk, start, end):
+            break
+        yield match.span()
+        start = match.end()
+    closing: list[tuple[int, int]] = []
+    while start < end and not WHOLE.fullmatch(chunk, start, end):
+        cut = _closing(chunk, start, end, following)
+        if cut == end:
+            break
+        closing.append((cut, end))
+        end = cut
+    if start < end:
+        yield from _split_inside(chunk, start, end)
+    yield from reversed(closing)
+
+
+def _closing(chunk: str, start: int, end: int, following: str) -> int:
+    """Where the last token of a chunk begins, if it is punctuation; else `end`."""
+    match = CLOSING.search(chunk, max(start, end - LONGEST_SIGN), end)
+    if match:
+        return match.start()
+    if chunk[end - 1] == "." and end - start > 1 and not _is_abbreviation(chunk[start:end], following):
+        return end - 1
+    return end
+
+
+def _is_abbreviation(word: str, following: str) -> bool:
+    if ABBREVIATION.fullmatch(word):
+        return True
+    if BEFORE_NUMBER.fullmatch(word):
+        return following[:1].isdigit()
+    # "J. Smith", but "plan B." at the end
+    return bool(INITIAL.fullmatch(word)) and word[0].isupper() and following != ""
+
+
+def _split_inside(chunk: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """What is left between opening and closing signs: dashes, brackets and clitics still part words."""
+    if WHOLE.fullmatch(chunk, start, end):
+        yield start, end
+        return
+    signs = [match.span() for match in INNER.finditer(chunk, start, end)]
+    if not signs:
+        yield from _split_word(chunk, start, end)
+        return
+    for first, last in signs:
+        yield from _split(chunk, start, first, following=chunk[first:last])
+        yield first, last
+        start = last
+    yield from _split(chunk, start, end, following="")
+
+
+def _split_word(chunk: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    ends = [end]
+    while match := CLITIC.search(chunk, start + 1, ends[-1]):
+        ends.append(match.start())
+    if match := CANNOT.match(chunk, start, ends[-1]):
+        ends.append(match.end())
+    for cut in reversed(ends):
+        yield start, cut
+        start = cut
