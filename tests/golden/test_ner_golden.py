@@ -10,6 +10,8 @@ import pytest
 
 from elmo_bench.commands.score import ner_figures
 
+FILES = Path(__file__).parent / "files"
+
 
 @pytest.fixture(scope="module")
 def golden(shared: Path) -> Path:
@@ -33,3 +35,19 @@ def test_every_figure_conlleval_prints_is_ours(golden: Path) -> None:
         types[label] = [float(number) for number in numbers]
     names = ("precision", "recall", "f1", "predicted")
     assert {label: [of[name] for name in names] for label, of in figures["types"].items()} == types
+
+
+def test_illegal_sequences_are_scored_as_conlleval_scores_them() -> None:
+    figures = ner_figures(FILES / "ner_illegal.conll")
+    expected = json.loads((FILES / "ner_illegal.json").read_text())
+    rows = {"": figures} | figures["types"]
+    theirs = {"": expected["overall"]["chunks"]} | expected["slots"]["chunks"]
+    assert rows.keys() == theirs.keys()
+    for label, row in theirs.items():
+        ours = rows[label]
+        assert (ours["gold"], ours["predicted"], ours["correct"]) == tuple(row["stats"].values())
+        rates = (round(100 * row["evals"][name], 2) for name in ("prec", "rec", "f1"))
+        assert (ours["precision"], ours["recall"], ours["f1"]) == tuple(rates)
+    tags = expected["overall"]["tags"]
+    assert figures["tokens"] == tags["stats"]["gold"]
+    assert figures["accuracy"] == round(100 * tags["evals"]["f1"], 2)
