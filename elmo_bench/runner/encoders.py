@@ -10,16 +10,17 @@ import torch
 
 from elmo_bench.bilm.engine import Embedder, fingerprint_model
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.settings import BilmConfig
+from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
 from elmo_bench.bilm.weights import find_model, load_bilm, save_bilm
-from elmo_bench.config import EncoderConfig, PathsConfig, read_config
+from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig, read_config
+from elmo_bench.data.text import TextCorpus
 from elmo_bench.data.vectors import read_vectors, word_table
 from elmo_bench.files import make_once
 from elmo_bench.fingerprint import NUMERICS, hash_value
 from elmo_bench.representations.encoder import Encoder, EncoderCard
 from elmo_bench.representations.words import WordEncoder
 from elmo_bench.sources import generate_world
-from elmo_bench.training.pretraining import pretrain_once
+from elmo_bench.training.pretraining import Pretraining, pretrain
 from elmo_bench.types import DataMissingError, Say, UsageError
 
 UNTRAINED_SEED = 1
@@ -33,13 +34,13 @@ class FoundEncoder:
     load: Callable[[], Encoder]
 
 
-def find_encoder(config: EncoderConfig, paths: PathsConfig, say: Say) -> FoundEncoder:
+def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> FoundEncoder:
     """The encoder that the configuration names."""
     if config.kind == "words":
         return _static(config)
     place: Path | None
     if config.kind == "sample":
-        place = _pretrained_on_world(config, paths, say)
+        place = _pretrained_on_world(config, paths, trainer, say)
     elif config.kind == "untrained":
         place = _untrained(config, paths, say)
     else:
@@ -58,22 +59,25 @@ def find_encoder(config: EncoderConfig, paths: PathsConfig, say: Say) -> FoundEn
     return FoundEncoder(card, lambda: Embedder(model, config.precision))
 
 
-def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path:
+def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:
     bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
     world = generate_world(paths.cache / "world", say)
     recipe = hash_value([bilm.model_dump(mode="json"), world.name, NUMERICS])[:12]
     target = paths.cache / "models" / f"{config.name}-{recipe}"
-    text = world / "text"
-    return pretrain_once(bilm, text / "train.txt", text / "heldout.txt", target, say)
+    work = target.with_name(f".{target.name}-work")
+    corpus = TextCorpus.find(world / "text")
+    return pretrain(Pretraining(PretrainConfig(bilm=bilm, trainer=trainer), corpus, target, work), say)
 
 
 def _untrained(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path:
     bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
+    assert bilm.architecture is not None
+    options = bilm.architecture.options()
     recipe = hash_value([bilm.architecture.model_dump(mode="json"), NUMERICS])[:12]
 
     def make(directory: Path) -> None:
         generator = torch.Generator().manual_seed(UNTRAINED_SEED)
-        save_bilm(BiLM(bilm.architecture.options(), generator), directory)
+        save_bilm(BiLM(options, generator), directory)
 
     return make_once(paths.cache / "models" / f"{config.name}-{recipe}", make, say)
 

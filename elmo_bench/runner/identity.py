@@ -48,7 +48,8 @@ def identify(
         values.pop("store")
         encoder = None
     elif elmo["layers"] != "all":
-        elmo.pop("lambda")  # a single layer has no weights to regularise
+        elmo.pop("lambda")  # a single layer has no weights to regularise,
+        elmo.pop("layer_norm")  # and nothing to be brought to one scale with
     if values["words"]["kind"] == "none":
         values["words"] = {"kind": "none"}
     elif values["words"]["kind"] == "file":

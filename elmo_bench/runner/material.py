@@ -9,7 +9,6 @@ from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import WordTable, read_vectors, word_table
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.fingerprint import hash_value
 from elmo_bench.representations.store import Store
 from elmo_bench.runner.preparation import Prepared
 from elmo_bench.runner.selection import choose_examples, read_examples
@@ -73,7 +72,7 @@ def open_layers(
         prepared.encoder.load,
         dtype=config.store.dtype,
         mode=config.store.mode,
+        say=say,
     )
-    part = hash_value([prepared.data_sha256[split], config.limit])
-    unit = store.open(part, sentences_of(prepared.task, examples))
-    return unit.batch
+    label = f"{config.task.name} {prepared.corpus.name} {split}"
+    return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch

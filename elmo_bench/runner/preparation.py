@@ -35,7 +35,9 @@ def prepare(config: RunConfig, say: Say) -> Prepared:
     task = load_task(config.task)
     corpus = sources.prepare(config.task, config.data, config.paths, say)
     words = hash_words(config)
-    encoder = None if config.elmo.where == "none" else find_encoder(config.encoder, config.paths, say)
+    encoder = None
+    if config.elmo.where != "none":
+        encoder = find_encoder(config.encoder, config.paths, config.trainer, say)
     data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
     condition = condition_of(identity)

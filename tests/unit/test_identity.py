@@ -42,8 +42,9 @@ def test_the_order_of_overrides_does_not_matter() -> None:
     )
 
 
-def test_a_single_layer_has_no_lambda() -> None:
-    assert condition("elmo=last", "elmo.lambda=0.5") == condition("elmo=last", "elmo.lambda=0")
+@pytest.mark.parametrize("override", ["elmo.lambda=0.5", "elmo.layer_norm=true"])
+def test_what_a_single_layer_does_not_read_does_not_matter(override: str) -> None:
+    assert condition("elmo=last", override) == condition("elmo=last")
 
 
 def test_the_seed_is_not_part_of_the_condition() -> None:
