@@ -27,15 +27,19 @@ class ColumnSentence:
         return tuple(row[index] for row in self.rows)
 
 
-def read_columns(path: Path, minimum: int) -> Iterator[ColumnSentence]:
-    """Sentences of a column file; every row has as many columns as the first, at least `minimum`."""
+def read_columns(path: Path, minimum: int, keep_starts: bool = False) -> Iterator[ColumnSentence]:
+    """Sentences of a column file; every row has as many columns as the first, at least `minimum`.
+
+    Document starts are borders and no rows, unless `keep_starts` and they have all columns.
+    """
     width = 0
     document = 0
     first_line = 1
     rows: list[tuple[str, ...]] = []
     for number, line in read_lines(path):
         row = split_columns(line)
-        if row and row[0] != DOCUMENT_START:
+        is_start = row[:1] == (DOCUMENT_START,) and not (keep_starts and len(row) == (width or minimum))
+        if row and not is_start:
             width = width or max(len(row), minimum)
             if len(row) != width:
                 raise fault(

@@ -53,7 +53,8 @@ def read_entities(path: Path) -> Iterator[EntitySentence]:
 
 def read_scored(path: Path) -> Iterator[ScoredSentence]:
     """Sentences of a file `word ... gold predicted`; illegal sequences are welcome, unknown tags are not."""
-    for sentence in require_any(path, read_columns(path, minimum=3), "sentence"):
+    # conlleval takes a document start for a word, which its accuracy and number of tokens show
+    for sentence in require_any(path, read_columns(path, minimum=3, keep_starts=True), "sentence"):
         _check_prefixes(path, sentence)
         yield ScoredSentence(sentence.column(0), sentence.column(-2), sentence.column(-1))
 

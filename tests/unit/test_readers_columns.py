@@ -91,6 +91,11 @@ def test_predictions_may_be_illegal_but_not_unknown(file: Path) -> None:
         list(read_scored(write(file, "a O\n")))
 
 
+def test_conlleval_takes_a_document_start_for_a_word(file: Path) -> None:
+    first, second = read_scored(write(file, "-DOCSTART- O O\n\na O O\n-DOCSTART-\n"))
+    assert (first.words, second.words) == (("-DOCSTART-",), ("a",))
+
+
 def test_files_that_cannot_be_opened_are_missing(tmp_path: Path, file: Path) -> None:
     for path in (file, tmp_path, tmp_path / "a\0b"):
         with pytest.raises(DataMissingError):

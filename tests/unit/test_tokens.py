@@ -51,8 +51,8 @@ def test_offsets_find_the_original_text() -> None:
 
 
 def test_escapes_are_undone_word_by_word() -> None:
-    words = ("-LRB-", "``", "1\\/2", "''", "-RCB-", "`", "…", "dogs’", "(", "n't")
-    assert undo_escapes(words) == ("(", '"', "1/2", '"', "}", "'", "...", "dogs'", "(", "n't")
+    words = ("-LRB-", "``", "1\\/2", "''", "-RCB-", "`", "…", "dogs’", "(", "n't", "/.", "and/or")
+    assert undo_escapes(words) == ("(", '"', "1/2", '"', "}", "'", "...", "dogs'", "(", "n't", ".", "and/or")
 
 
 PIECES = st.sampled_from(
