@@ -1,0 +1,91 @@
+"""Part-of-speech tagging (paper 5.3): how much of syntax one frozen layer of the biLM holds."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import ConfigDict
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+
+from elmo_bench.data.conll2012 import read_documents
+from elmo_bench.data.conllu import read_conllu
+from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.heads.pos import PosHead
+from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.tensors import Widths
+from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
+
+NO_TAG = "_"  # what CoNLL-U writes into a column it leaves out
+
+
+@dataclass(frozen=True)
+class PosExample:
+    """One sentence with a tag per word."""
+
+    id: str
+    words: Words
+    tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class PosTask:
+    """Tagging by a linear probe; the treebank's own tags or the universal ones."""
+
+    tags: Literal["xpos", "upos"] = "xpos"
+
+    version: ClassVar[int] = 1
+    metric: ClassVar[str] = "accuracy"
+    higher_is_better: ClassVar[bool] = True
+
+    def read(self, files: SplitFiles) -> Iterator[PosExample]:
+        """The sentences of the files, one after the other."""
+        if files.format not in ("conllu", "conll2012"):
+            raise UsageError(f"format={files.format}: task pos reads conllu and conll2012")
+        read = self._read_conllu if files.format == "conllu" else self._read_conll2012
+        sentences = (sentence for path in files.paths for sentence in read(path))
+        for number, (words, tags) in enumerate(sentences, start=1):
+            yield PosExample(f"{files.split}-{number}", undo_escapes(words), tags)
+
+    def _read_conllu(self, path: Path) -> Iterator[tuple[Words, tuple[str, ...]]]:
+        for sentence in read_conllu(path):
+            tags = sentence.specific if self.tags == "xpos" else sentence.universal
+            if NO_TAG in tags:
+                where = f"{path}:{sentence.line + tags.index(NO_TAG)}"
+                raise DataError(f"{where}: expected a tag for task.settings.tags={self.tags}, got {NO_TAG}")
+            yield sentence.words, tags
+
+    def _read_conll2012(self, path: Path) -> Iterator[tuple[Words, tuple[str, ...]]]:
+        if self.tags == "upos":
+            raise UsageError("task.settings.tags=upos: conll2012 files have treebank tags only; use xpos")
+        for document in read_documents(path):
+            for sentence in document.sentences:
+                yield sentence.words, sentence.tags
+
+    def sentences(self, example: PosExample) -> Mapping[str, tuple[Words, ...]]:
+        return {"text": (example.words,)}
+
+    def vocabularies(self, examples: Sequence[PosExample]) -> Mapping[str, Vocabulary]:
+        return {"tags": Vocabulary.closed(tag for example in examples for tag in example.tags)}
+
+    def index(self, example: PosExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
+        tags = vocabularies["tags"]
+        # a tag that the training set lacks cannot be predicted; only the loss takes it for another
+        known = [tags.number(tag) if tag in tags else 0 for tag in example.tags]
+        return {"words": vocabularies.words.ids(example.words), "tags": torch.tensor(known)}  # (time,) each
+
+    def build_head(self, vocabularies: Vocabularies, widths: Widths) -> PosHead:
+        return PosHead(vocabularies, widths)
+
+    def gold(self, example: PosExample) -> Prediction:
+        return list(example.tags)
+
+    def count(self, example: PosExample, prediction: Prediction) -> Counts:
+        return count_correct(example.tags, prediction)
+
+    def score(self, counts: Sequence[Counts]) -> Scores:
+        return score_accuracy(counts)

@@ -1,0 +1,126 @@
+"""Word sense disambiguation (paper 5.3): which of its senses a word has, by the nearest training sense."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import ClassVar
+
+import torch
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor
+from torch.nn.utils.rnn import pad_sequence
+
+from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.data.wsd import SenseInstance, SenseInventory, read_inventory, read_sense_sentences
+from elmo_bench.heads.wsd import WsdHead, WsdHeadSettings
+from elmo_bench.metrics.ratios import percentage, sum_counts
+from elmo_bench.tensors import Widths
+from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+
+SET = ":"  # scores of one test set are named `f1:senseval2`
+
+
+@dataclass(frozen=True)
+class Target:
+    """A word whose sense is asked for, its right senses, and all senses of its lemma, the commonest first."""
+
+    start: int
+    end: int
+    keys: tuple[str, ...]
+    candidates: tuple[str, ...]
+
+
+@dataclass(frozen=True)
+class WsdExample:
+    """One sentence with at least one target."""
+
+    id: str
+    collection: str  # which of several test sets it is from
+    words: Words
+    targets: tuple[Target, ...]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class WsdTask:
+    """Every target gets an answer, so precision, recall and F1 are one number."""
+
+    head: WsdHeadSettings = Field(default_factory=WsdHeadSettings)
+
+    version: ClassVar[int] = 1
+    metric: ClassVar[str] = "f1"
+    higher_is_better: ClassVar[bool] = True
+
+    def read(self, files: SplitFiles) -> Iterator[WsdExample]:
+        """Sentences with targets: the first file is the inventory, then come pairs of text and keys."""
+        if files.format != "unified":
+            raise UsageError(f"format={files.format}: task wsd reads unified")
+        inventory, *pairs = files.paths
+        if not pairs or len(pairs) % 2:
+            wanted = "the inventory of senses, then pairs of .data.xml and .gold.key.txt"
+            raise UsageError(f"data.{files.split}: expected {wanted}, got {len(files.paths)} files")
+        senses = read_inventory(inventory)
+        for text, keys in zip(pairs[::2], pairs[1::2], strict=True):
+            yield from _read_collection(text, keys, senses)
+
+    def sentences(self, example: WsdExample) -> Mapping[str, tuple[Words, ...]]:
+        return {"text": (example.words,)}
+
+    def vocabularies(self, examples: Sequence[WsdExample]) -> Mapping[str, Vocabulary]:
+        keys = (key for example in examples for target in example.targets for key in target.keys)
+        return {"senses": Vocabulary.closed(keys)}
+
+    def index(self, example: WsdExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
+        senses = vocabularies["senses"]
+
+        def numbers(lists: Sequence[Sequence[str]]) -> Tensor:
+            known = [[senses.number(key) + 1 if key in senses else 0 for key in keys] for keys in lists]
+            return pad_sequence([torch.tensor(row, dtype=torch.long) for row in known], batch_first=True)
+
+        return {
+            "spans": torch.tensor([[target.start, target.end] for target in example.targets]),  # (targets, 2)
+            "gold": numbers([target.keys for target in example.targets]),  # (targets, senses)
+            "candidates": numbers([target.candidates for target in example.targets]),  # (targets, senses)
+        }
+
+    def build_head(self, vocabularies: Vocabularies, widths: Widths) -> WsdHead:
+        return WsdHead(self.head, len(vocabularies["senses"]), widths)
+
+    def gold(self, example: WsdExample) -> Prediction:
+        """Numbers of right senses among the candidates, from 1; 0 where the inventory has none."""
+        return [
+            next((number for number, key in enumerate(target.candidates, 1) if key in target.keys), 0)
+            for target in example.targets
+        ]
+
+    def count(self, example: WsdExample, prediction: Prediction) -> Counts:
+        numbers = [*prediction, *[0] * len(example.targets)]  # a target without an answer is a wrong one
+        chosen = [target.candidates[n - 1 : n] for target, n in zip(example.targets, numbers, strict=False)]
+        pairs = zip(example.targets, chosen, strict=True)
+        right = sum(bool(set(target.keys).intersection(answer)) for target, answer in pairs)
+        counts: Counts = {"correct": right, "targets": len(example.targets)}
+        return counts | {f"{name}{SET}{example.collection}": value for name, value in counts.items()}
+
+    def score(self, counts: Sequence[Counts]) -> Scores:
+        """F1 over all sets and for each."""
+        total = sum_counts(counts)
+        suffixes = [name.removeprefix("targets") for name in sorted(total) if name.startswith("targets")]
+        return {
+            f"f1{suffix}": percentage(total[f"correct{suffix}"], total[f"targets{suffix}"])
+            for suffix in suffixes
+        }
+
+
+def _read_collection(text: Path, keys: Path, senses: SenseInventory) -> Iterator[WsdExample]:
+    collection = text.name.split(".")[0]
+    for number, sentence in enumerate(read_sense_sentences(text, keys), start=1):
+        targets = tuple(_target(instance, senses) for instance in sentence.instances)
+        if targets:
+            yield WsdExample(f"{collection}-{number}", collection, undo_escapes(sentence.words), targets)
+
+
+def _target(instance: SenseInstance, senses: SenseInventory) -> Target:
+    candidates = senses.senses(instance.lemma, instance.part_of_speech)
+    return Target(instance.start, instance.end, instance.keys, tuple(sense.key for sense in candidates))
