@@ -1,17 +1,17 @@
-"""Pre-train a biLM: python pretrain.py bilm=small corpus=DIR (python pretrain.py --help for more)."""
+"""Train the language model behind ELMo.
+
+  python pretrain.py bilm=small corpus=DIR                       from random weights, to results/models/small
+  python pretrain.py bilm=small corpus=DIR limits.minutes=60     for an hour; the same command goes on later
+  python pretrain.py bilm=small corpus=DIR start=DIR name=more   from the weights and softmax of another model
+  python pretrain.py bilm=small corpus=DIR --cfg job             every value that would be used
+
+Groups, and the choices of each (bilm=small, trainer=gpu, ...):
+"""
 
 import sys
-from pathlib import Path
 
 from elmo_bench.runner.launch import launch
-
-
-def pretrain(values: dict[str, object]) -> Path:
-    """Import what training needs only when there is something to train."""
-    from elmo_bench.runner.pretraining import pretrain_one
-
-    return pretrain_one(values)
-
+from elmo_bench.runner.pretraining import pretrain_one
 
 if __name__ == "__main__":
-    sys.exit(launch(Path(__file__).resolve().parent / "conf", "pretrain", sys.argv[1:], pretrain))
+    sys.exit(launch("pretrain", __doc__, sys.argv[1:], pretrain_one))

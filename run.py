@@ -1,9 +1,20 @@
-"""One run or a sweep: python run.py task=ner elmo.lambda=0.001 (python run.py --help for more)."""
+"""One run: NER with ELMo on the built-in data, its baseline, a sweep, a real corpus.
+
+  python run.py task=ner elmo.lambda=0.001               NER with ELMo on the built-in data
+  python run.py task=ner elmo=none                       its baseline
+  python run.py -m task=ner elmo=none,paper seed=1,2,3   a sweep of six runs
+  python run.py task=ner data=open                       on a real corpus
+  python run.py task=ner debug=fast                      does it run at all?
+  python run.py task=ner --cfg job                       every value that would be used
+  python -m elmo_bench --help                            scores, embeddings, reports
+
+Groups, and the choices of each (elmo=none, data=open, ...):
+"""
 
 import sys
-from pathlib import Path
 
+from elmo_bench.runner.entry import run_one
 from elmo_bench.runner.launch import launch
 
 if __name__ == "__main__":
-    sys.exit(launch(Path(__file__).resolve().parent / "conf", "config", sys.argv[1:]))
+    sys.exit(launch("config", __doc__, sys.argv[1:], run_one))

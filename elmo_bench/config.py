@@ -186,7 +186,6 @@ class RunConfig(Config):
     limit: int | None = Field(default=None, ge=1)  # examples of every split, for trying things out
     debug: Literal["fast"] | None = None
     force: bool = False
-    plan: bool = False
 
 
 ConfigType = TypeVar("ConfigType", bound=BaseModel)

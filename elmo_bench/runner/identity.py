@@ -10,7 +10,6 @@ from elmo_bench.fingerprint import NUMERICS, hash_value
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
     "force",
-    "plan",
     "paths",
     "tracking",
     "trainer.accelerator",

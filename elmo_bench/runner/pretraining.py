@@ -10,6 +10,7 @@ from pydantic import Field
 from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
 from elmo_bench.config import Config, PathsConfig, TrainerConfig, read_config
 from elmo_bench.data.text import TextCorpus
+from elmo_bench.runner.entry import say
 
 
 class PretrainCommand(Config):
@@ -34,9 +35,6 @@ def pretrain_one(values: dict[str, Any]) -> Path:
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.runner.environment import describe_environment
     from elmo_bench.training.pretraining import Pretraining, pretrain
-
-    def say(message: str) -> None:
-        print(message, flush=True)
 
     config = PretrainConfig(
         bilm=command.bilm, trainer=command.trainer, limits=command.limits, seed=command.seed
