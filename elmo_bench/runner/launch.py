@@ -47,7 +47,7 @@ def launch(name: str, usage: str, arguments: list[str], job: Job) -> int:
         if end.exit_code == InterruptedRunError.exit_code:
             raise KeyboardInterrupt  # the person asked to stop, not only this job
 
-    sys.argv = ["run.py", *arguments, *([f"hydra.sweep.dir={sweep}"] if many else [])]
+    sys.argv = [sys.argv[0], *arguments, *([f"hydra.sweep.dir={sweep}"] if many else [])]
     main = hydra.main(version_base=None, config_path=str(CONF), config_name=name)(task_function)
     try:
         main()

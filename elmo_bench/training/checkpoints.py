@@ -25,6 +25,8 @@ class CheckpointDirectory:
         self._directory.mkdir(parents=True, exist_ok=True)
         partial = self._directory / "writing"
         trainer.save_checkpoint(partial)
+        if not trainer.is_global_zero:
+            return  # the first process writes for all
         name = f"step-{trainer.global_step:09d}-{_hash(partial)}.ckpt"
         path = self._directory / name
         partial.replace(path)
