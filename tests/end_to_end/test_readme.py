@@ -1,0 +1,48 @@
+"""What README.md says to type is what the project understands."""
+
+from __future__ import annotations
+
+import re
+import shlex
+
+import pytest
+
+from elmo_bench.commands.dispatch import COMMANDS
+from elmo_bench.config import RunConfig, read_config
+from tests.composition import compose
+from tests.conftest import PROJECT
+
+README = (PROJECT / "README.md").read_text()
+LINES = [line.split("#")[0].strip() for line in README.splitlines()]
+RUNS = sorted({match[1] for line in LINES if (match := re.search(r"python run\.py (.*)$", line))})
+OTHERS = sorted({match[1] for match in re.finditer(r"python -m elmo_bench (\w+)", README)})
+
+
+def first_jobs(arguments: list[str]) -> list[str]:
+    """The overrides of a command line, the first value of each where it sweeps."""
+    return [argument.split(",")[0] for argument in arguments if "=" in argument]
+
+
+@pytest.mark.parametrize("command", [run for run in RUNS if "--help" not in run])
+def test_every_run_composes(command: str) -> None:
+    arguments = shlex.split(command)
+    overrides = [a for a in first_jobs(arguments) if not a.startswith("data.")]
+    read_config(RunConfig, compose(*overrides))
+
+
+@pytest.mark.parametrize("command", OTHERS)
+def test_every_command_exists(command: str) -> None:
+    assert command in COMMANDS
+
+
+def test_the_two_commands_are_there_and_install_with_constraints() -> None:
+    lines = [line for line in README.splitlines() if line.startswith("python3 -m venv")]
+    assert len(lines) == 2
+    assert all("pip install -q -c constraints.txt" in line for line in lines)
+    assert lines[0].endswith("run.py task=ner elmo.lambda=0.001")
+    assert lines[1].endswith("python -m pytest")
+
+
+def test_every_linked_file_exists() -> None:
+    for target in re.findall(r"\]\(([^)#]+)\)", README):
+        assert target.startswith("http") or (PROJECT / target).exists(), target
