@@ -123,7 +123,8 @@ CLAUSES: dict[str, tuple[str, ...]] = {
         "which paid/VBD no tax",
     ),
     "work": (
-        "which nobody finished/VBD", "which ended well", "which had no hero", "which filled/VBD three volumes",
+        "which nobody finished/VBD", "which ended well", "which had no hero",
+        "which filled/VBD three volumes",
         "which is too long", "whose hero dies/VBZ", "which won/VBD a prize", "which had a sad/JJ ending",
     ),
 }  # fmt: skip

@@ -48,6 +48,8 @@ def pluralise(noun: str) -> str:
 
 def article(word: str) -> str:
     """The indefinite article before a word."""
+    if word.startswith("heir"):
+        return "an"
     return "an" if word[0].lower() in _VOWELS and not word.startswith(("uni", "eu", "us", "one")) else "a"
 
 

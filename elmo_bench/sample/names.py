@@ -11,7 +11,7 @@ _FIRST_HALVES = listed(
 )
 _LAST_HALVES = listed("ton ford ley son man more wick den well by ham croft ridge wood field stone")
 _WORD_NAMES = listed(
-    "Rose Hope Grace May Reading Bath Baker Cross Bishop Chase Page Hill Banks Rivers Paris Florence "
+    "Rose Hope Grace May Reading Bath Fox Cross Ward Chase Page Hill Brooks Rivers Paris Florence "
     "Jordan Lincoln Austin Chelsea Madison Sydney Victoria Savannah Houston Carolina Phoenix Hudson"
 )
 
@@ -19,7 +19,7 @@ _WORD_NAMES = listed(
 def _shuffled_names() -> tuple[str, ...]:
     built = [first + last for first in _FIRST_HALVES for last in _LAST_HALVES]
     randomness = seeded("names")
-    chosen = randomness.sample(built, 132) + list(_WORD_NAMES)
+    chosen = randomness.sample(built, 92) + list(_WORD_NAMES)
     randomness.shuffle(chosen)
     return tuple(chosen)
 

@@ -5,130 +5,69 @@ from __future__ import annotations
 from elmo_bench.sample.listing import listed
 
 PEOPLE: dict[str, tuple[str, ...]] = {
-    "female": listed(
-        "widow waitress actress duchess nun bride grandmother hostess seamstress heiress governess maid "
-        "stewardess empress midwife princess ballerina sorceress abbess queen housewife"
-    ),
-    "male": listed(
-        "widower waiter monk groom grandfather butler blacksmith squire bishop prince fisherman emperor "
-        "knight abbot king milkman count sailor fireman footman postman"
-    ),
+    "female": listed("widow waitress actress duchess nun bride grandmother hostess seamstress heiress"),
+    "male": listed("widower waiter monk groom grandfather butler blacksmith squire bishop prince"),
     "either": listed(
-        "teacher doctor lawyer baker pilot nurse guard cook judge coach host guide clerk painter singer "
-        "farmer "
-        "student tailor porter plumber dentist chemist poet scholar reporter banker tourist miner "
-        "dancer critic "
-        "engineer gardener barber carpenter librarian drummer cyclist diplomat surgeon pitcher batter"
+        "teacher doctor lawyer baker pilot nurse guard cook judge coach host guide clerk "
+        "painter singer farmer student tailor porter pitcher"
     ),
 }
 
 NOUNS: dict[str, tuple[str, ...]] = {
     "person": PEOPLE["female"] + PEOPLE["male"] + PEOPLE["either"],
     "place": listed(
-        "town village city harbour valley island hamlet suburb port bay colony province county district "
-        "resort "
-        "parish borough settlement peninsula oasis canyon plateau coast meadow bank park court spring"
+        "town village city harbour valley island hamlet suburb port bay colony province "
+        "county district resort bank court"
     ),
     "organisation": listed(
-        "company firm factory club agency union bureau league council ministry school college museum "
-        "newspaper "
-        "brewery refinery insurer airline charity retailer cooperative syndicate consultancy foundry "
-        "bank court "
-        "plant board band"
+        "company firm factory club agency union bureau league council ministry school college "
+        "museum newspaper bank court plant band"
     ),
     "work": listed(
-        "novel opera ballad film play symphony poem musical portrait comedy tragedy sonata memoir drama "
-        "documentary sketch thriller fable hymn waltz essay album"
+        "novel opera ballad film play symphony poem musical portrait comedy tragedy sonata memoir drama"
     ),
-    "food": listed(
-        "bread cheese apple soup cake onion carrot pie rice fish pear plum sausage pancake potato omelette "
-        "cucumber lobster noodle date bass squash mint chicken"
-    ),
-    "clothing": listed(
-        "coat shirt scarf hat dress glove sweater jacket skirt apron sock robe cloak blouse vest uniform "
-        "trousers cape bonnet sandal tie band"
-    ),
+    "food": listed("bread cheese apple soup cake onion carrot pie rice bass squash mint chicken"),
+    "clothing": listed("coat shirt scarf hat dress glove sweater jacket skirt apron sock robe band"),
     "vehicle": listed(
-        "car truck bus tractor wagon van lorry bicycle scooter taxi ambulance motorcycle carriage limousine "
-        "sled ferry yacht canoe barge tanker"
+        "car truck bus tractor wagon van lorry bicycle scooter taxi ambulance motorcycle carriage"
     ),
-    "animal": listed(
-        "dog horse cat cow goat donkey sheep pony camel mule pig rabbit goose parrot falcon hound "
-        "terrier mare "
-        "crane seal mouse bat bass chicken"
-    ),
+    "animal": listed("dog horse cat cow goat donkey sheep pony crane mouse bat bass chicken"),
     "machine": listed(
-        "engine pump turbine printer loom drill boiler compressor furnace generator winch mixer lathe "
-        "telescope computer radio crane mouse press organ"
+        "engine pump turbine printer loom drill boiler compressor furnace generator crane mouse organ"
     ),
-    "substance": listed(
-        "ice wax butter snow iron glass lead copper silver honey sugar resin tar chocolate fat syrup "
-        "ore sand "
-        "water jelly"
-    ),
-    "fragile": listed(
-        "vase window mirror plate cup jar bottle lamp bowl saucer teapot goblet statue lens tile "
-        "lantern pane "
-        "pitcher bulb glass"
-    ),
-    "gift": listed(
-        "letter ring book coin parcel photograph medal ticket necklace map watch flower bracelet postcard "
-        "cheque diary key basket trophy ribbon"
-    ),
-    "organism": listed(
-        "tree oak fern rose shrub vine moss orchid cactus lily willow tulip daisy thistle ivy palm "
-        "plant mint "
-        "squash maple"
-    ),
-    "body": listed(
-        "arm leg knee shoulder ankle elbow wrist finger toe hip thumb rib jaw chin neck palm organ chest "
-        "calf temple"
-    ),
+    "substance": listed("ice wax butter snow iron glass lead copper silver honey sugar resin tar"),
+    "fragile": listed("vase window mirror plate cup jar bottle lamp bowl saucer teapot pitcher glass"),
+    "gift": listed("letter ring book coin parcel photograph medal ticket necklace map watch flower bracelet"),
+    "organism": listed("tree oak fern rose shrub vine moss orchid cactus palm plant mint squash"),
+    "body": listed("arm leg knee shoulder ankle elbow wrist finger toe hip thumb palm organ"),
     "calamity": listed(
-        "storm flood earthquake blizzard hurricane tornado fire drought avalanche landslide plague cyclone "
-        "epidemic famine frost hail heatwave wildfire"
+        "storm flood earthquake blizzard hurricane tornado fire drought avalanche landslide "
+        "plague cyclone epidemic"
     ),
-    "weapon": listed(
-        "rifle cannon pistol arrow spear sword dagger musket club bat bow lance axe missile rocket "
-        "revolver harpoon torpedo"
-    ),
+    "weapon": listed("rifle cannon pistol arrow spear sword dagger musket club bat bow lance axe"),
 }
 
 BELONGINGS: dict[tuple[str, str], tuple[str, ...]] = {
     # (what the noun is, what it belongs to): "the mayor of NAME" needs a place, "the author of NAME" a work
-    ("person", "person"): listed(
-        "sister brother wife husband neighbour uncle aunt cousin nephew daughter son rival fiancé "
-        "stepson niece "
-        "sweetheart roommate godmother"
-    ),
+    ("person", "person"): listed("sister brother wife husband neighbour uncle aunt cousin nephew daughter"),
     ("person", "place"): listed(
-        "mayor sheriff governor viceroy magistrate inhabitant native resident ranger warden settler lord "
-        "lighthouse-keeper constable villager"
+        "mayor sheriff governor viceroy magistrate inhabitant native resident ranger warden"
     ),
     ("person", "organisation"): listed(
-        "director chairman shareholder accountant treasurer spokesman founder auditor trustee president "
-        "employee "
-        "recruiter cashier manager receptionist"
+        "director chairman shareholder accountant treasurer spokesman founder auditor trustee president"
     ),
     ("person", "work"): listed(
-        "author narrator composer editor translator hero heroine illustrator publisher villain conductor "
-        "lyricist librettist protagonist reviewer"
+        "author narrator composer editor translator hero heroine illustrator publisher villain"
     ),
-    ("gift", "person"): listed(
-        "wedding birthday childhood illness funeral smile voice temper grief haircut dream honeymoon "
-        "breakfast dowry"
-    ),
+    ("gift", "person"): listed("wedding birthday childhood illness funeral smile voice temper grief haircut"),
     ("gift", "place"): listed(
-        "climate skyline coastline population cathedral streets suburbs canals beaches bridges traffic "
-        "marketplace castle waterfront"
+        "climate skyline coastline population cathedral streets suburbs canals beaches bridges"
     ),
     ("gift", "organisation"): listed(
-        "shares dividend merger budget headquarters workforce turnover payroll subsidiary bankruptcy profits "
-        "takeover brand invoices"
+        "shares dividend merger budget headquarters workforce turnover payroll subsidiary bankruptcy"
     ),
     ("gift", "work"): listed(
-        "chapters plot premiere sequel manuscript melody rhymes opening ending dialogue lyrics epilogue "
-        "footnotes rehearsal"
+        "chapters plot premiere sequel manuscript melody rhymes opening ending dialogue"
     ),
 }
 

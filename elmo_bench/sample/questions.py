@@ -12,7 +12,7 @@ from elmo_bench.sample.lexicon import Scope, verb
 from elmo_bench.sample.relations import RELATIONS
 from elmo_bench.sample.seeds import seeded
 from elmo_bench.sample.story import Entity, Event, new_entity, new_event
-from elmo_bench.sample.surface import Mention, Sentence, Teller
+from elmo_bench.sample.surface import Sentence, Teller
 
 _TOLD = ("S V:VBD O T .", "S V:VBD O .", "S V:VBD O W .", "W , S V:VBD O .")
 _TOLD_PASSIVE = ("N BE:N V:VBN BY .", "N BE:N V:VBN BY T .")
@@ -52,9 +52,9 @@ def write_paragraph(split: str, number: int, length: int) -> Paragraph:
     for sentence, starts in zip(told, offsets, strict=True):
         about_subject = randomness.random() < 0.5
         question = ask(sentence, about_subject, scope, randomness)
-        answer = _mention_of(sentence, about_subject)
-        start = starts[answer.start]
-        end = starts[answer.end - 1] + len(sentence.tokens[answer.end - 1].word)
+        first, last = _place_of_name(sentence, about_subject)
+        start = starts[first]
+        end = starts[last - 1] + len(sentence.tokens[last - 1].word)
         questions.append(Question(question, context[start:end], start))
     return Paragraph(context, tuple(questions))
 
@@ -121,11 +121,11 @@ def running_text(sentences: Sequence[Sentence]) -> tuple[str, list[list[int]]]:
     return text, offsets
 
 
-def _mention_of(sentence: Sentence, about_subject: bool) -> Mention:
+def _place_of_name(sentence: Sentence, about_subject: bool) -> tuple[int, int]:
     event = sentence.event
     assert event is not None
     wanted = event.subject if about_subject else event.object
-    return next(mention for mention in sentence.mentions if mention.entity == wanted)
+    return next(mention.name for mention in sentence.mentions if mention.entity == wanted and mention.name)
 
 
 def squad_json(split: str, count: int, length: int = 6, per_article: int = 5) -> str:

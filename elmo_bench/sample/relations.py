@@ -36,259 +36,238 @@ def _relation(name: str, frame: str, verbs: str, tails: str, **more: object) -> 
 RELATIONS: tuple[Relation, ...] = (
     _relation(
         "comfort", "person > person",
-        "greet hug+ embrace welcome comfort thank cheer console invite entertain",
+        "greet hug+ embrace welcome comfort thank cheer",
         "with a smile | at the party | with great warmth | with open arms",
     ),
     _relation(
         "insult", "person > person",
-        "insult scold slap+ threaten mock tease taunt offend humiliate curse",
+        "insult scold slap+ threaten mock tease taunt",
         "in a rage | after the quarrel | without any reason | out of spite",
     ),
     _relation(
         "dine", "person > with person",
-        "dine dance chat+ flirt joke picnic/picnicked/picnicked gossip waltz banter giggle",
+        "dine dance chat+ flirt joke picnic/picnicked/picnicked gossip",
         "until midnight | over tea | by candlelight | at the ball",
     ),
     _relation(
         "shout", "person > at person",
-        "shout stare smile glare yell frown wink grin+ scowl swear/swore/sworn",
+        "shout stare smile glare yell frown wink",
         "across the room | from the doorway | in silence | over the fence",
     ),
     _relation(
         "confide", "person > to person",
-        "whisper talk apologise confide confess wave listen bow curtsy mutter",
+        "whisper talk apologise confide confess wave listen",
         "in a low voice | with tears | at last | on the stairs",
     ),
     _relation(
         "wait", "person > for person",
-        "wait cook care cry pray mourn knit+ weep/wept/wept long yearn",
+        "wait cook care cry pray mourn knit+",
         "all night | by the fire | with patience | at home",
     ),
     _relation(
         "hide", "person > from person",
-        "hide/hid/hidden borrow inherit recoil flinch shrink/shrank/shrunk steal/stole/stolen "
-        "learn",
+        "hide/hid/hidden borrow inherit recoil flinch shrink/shrank/shrunk steal/stole/stolen",
         "as a child | behind the curtain | in shame | in secret",
     ),
     _relation(
         "hire", "organisation > person",
-        "hire employ recruit engage appoint enlist promote retain select nominate",
+        "hire employ recruit engage appoint enlist promote",
         "as a clerk | on a good salary | for the new office | as an adviser",
     ),
     _relation(
         "dismiss", "organisation > person",
-        "dismiss sack suspend expel+ demote evict remove discharge punish fire",
+        "dismiss sack suspend expel+ demote evict fire",
         "without notice | over the scandal | after the inquiry | for fraud",
     ),
     _relation(
         "found", "person > organisation",
-        "found establish launch create register manage direct chair inaugurate incorporate",
+        "found establish launch create register manage direct",
         "with borrowed money | with two partners | from a small room",
     ),
     _relation(
         "serve", "person > for organisation",
-        "work volunteer campaign lobby canvass intern consult toil temp moonlight",
+        "work volunteer campaign lobby canvass intern consult",
         "without pay | on a contract | in the sales department | part time",
     ),
     _relation(
         "resign", "person > from organisation",
-        "resign retire withdraw/withdrew/withdrawn graduate defect embezzle resurface abscond",
+        "resign retire withdraw/withdrew/withdrawn graduate defect embezzle resurface",
         "in protest | with a pension | after ten years | before the vote",
     ),
     _relation(
         "study", "person > at organisation",
-        "study teach/taught/taught enrol+ lecture train clerk matriculate speak/spoke/spoken "
-        "trade bank",
+        "study teach/taught/taught enrol+ lecture train clerk trade",
         "for a degree | in the evening | under a pseudonym | for two terms",
     ),
     _relation(
         "acquire", "organisation > organisation",
-        "acquire absorb outbid/outbid/outbid swallow finance buy/bought/bought bankroll privatise "
-        "refinance subsidise",
+        "acquire absorb outbid/outbid/outbid swallow finance buy/bought/bought bankroll",
         "for ten million | after long talks | with a loan | in a hostile bid",
     ),
     _relation(
         "sue", "organisation > organisation",
-        "sue prosecute fine audit investigate accuse subpoena indict penalise boycott",
+        "sue prosecute fine audit investigate accuse subpoena",
         "over the patent | in court | for damages | under the new law",
     ),
     _relation(
         "merge", "organisation > with organisation",
-        "merge compete negotiate trade cooperate bargain affiliate ally deal/dealt/dealt collude",
+        "merge compete negotiate trade cooperate bargain affiliate",
         "on equal terms | in the same market | for a licence | on prices",
     ),
     _relation(
         "prosper", "organisation > ",
-        "expand prosper restructure diversify overspend/overspent/overspent profit downsize "
-        "default recapitalise underperform",
+        "expand prosper restructure diversify overspend/overspent/overspent profit downsize",
         "on the stock market | in the third quarter | after the tax cuts | with heavy debts",
         roles=("ARG1",),
     ),
     _relation(
         "visit", "person > place",
-        "visit tour explore roam reach wander inhabit photograph map+ survey",
+        "visit tour explore roam reach wander inhabit",
         "by train | on foot | with a guidebook | on a holiday",
     ),
     _relation(
         "travel", "person > to place",
-        "travel+ drive/drove/driven fly/flew/flown sail walk cycle ride/rode/ridden hitchhike "
-        "march journey",
+        "travel+ drive/drove/driven fly/flew/flown sail walk cycle ride/rode/ridden",
         "by night | through the rain | along the highway | on a steamer",
     ),
     _relation(
         "head", "person > for place",
-        "head depart embark leave/left/left bolt gallop steer race set/set/set make/made/made",
+        "head depart embark leave/left/left gallop steer race",
         "at dawn | before sunrise | with a caravan | along the old road",
     ),
     _relation(
         "flee", "person > from place",
-        "flee/fled/fled escape migrate return sail drift swim/swam/swum hike paddle row",
+        "flee/fled/fled escape migrate return sail drift swim/swam/swum",
         "across the border | over the mountains | in a boat | down the river",
     ),
     _relation(
         "land", "person > at place",
-        "land dock moor anchor camp disembark winter picnic/picnicked/picnicked alight halt",
+        "land dock moor anchor camp picnic/picnicked/picnicked halt",
         "in thick fog | for supplies | under the stars | at low tide",
     ),
     _relation(
         "dwell", "person > in place",
-        "live settle dwell/dwelt/dwelt reside retire shelter loiter farm holiday squat+",
+        "live settle dwell/dwelt/dwelt reside retire shelter loiter",
         "near the church | in a cottage | by the sea | under a thatched roof",
         tail_role="ARGM-LOC",
     ),
     _relation(
         "border", "place > place",
-        "border overlook adjoin flank surround neighbour encircle abut+ dwarf dominate",
+        "border overlook adjoin flank surround neighbour encircle",
         "along the river | to/IN the north | across the strait | beyond the dunes",
         roles=("ARG1", "ARG2"), tail_role="ARGM-LOC",
     ),
     _relation(
         "lie", "place > ",
-        "lie/lay/lain nestle stretch sprawl slope stand/stood/stood slumber bask perch "
-        "spread/spread/spread",
+        "lie/lay/lain nestle stretch sprawl slope stand/stood/stood slumber",
         "on the coast | between two hills | at the foot of the mountain | below the cliffs | "
         "beside the lake",
         roles=("ARG1",), tail_role="ARGM-LOC",
     ),
     _relation(
         "destroy", "calamity > place",
-        "flood destroy devastate batter bury cover isolate ravage engulf flatten",
+        "flood destroy devastate batter bury cover isolate",
         "for three days | without warning | in the spring | overnight",
     ),
     _relation(
         "develop", "organisation > place",
-        "develop rebuild/rebuilt/rebuilt electrify pave modernise pollute police fortify irrigate "
-        "zone",
+        "develop rebuild/rebuilt/rebuilt electrify pave modernise pollute police",
         "with public funds | under a decree | against local protest | on schedule",
     ),
     _relation(
         "compose", "person > work",
-        "compose publish translate illustrate edit draft write/wrote/written record annotate "
-        "revise",
+        "compose publish translate illustrate edit draft write/wrote/written",
         "in exile | within a month | under a pen name | in three volumes",
     ),
     _relation(
         "recite", "person > work",
-        "recite perform memorise quote rehearse watch read/read/read hum+ review skim+",
+        "recite perform memorise quote rehearse watch hum+",
         "on stage | by heart | before a full house | to/IN the last line",
     ),
     _relation(
         "premiere", "work > ",
-        "premiere flop+ debut open enchant end rhyme sell/sold/sold appear drag+",
+        "premiere flop+ debut open enchant end sell/sold/sold",
         "in paperback | to/IN mixed reviews | on television | in ten languages",
         roles=("ARG1",),
     ),
     _relation(
         "eat", "person > food",
-        "eat/ate/eaten devour chew swallow fry bake taste peel roast nibble",
+        "eat/ate/eaten devour chew swallow fry bake taste",
         "for breakfast | with salt | in the kitchen | with relish",
     ),
     _relation(
         "wear", "person > clothing",
-        "wear/wore/worn sew mend iron fold knit+ stitch button launder hem+",
+        "wear/wore/worn sew mend iron fold knit+ stitch",
         "with a needle | for the wedding | in winter | with silk thread",
     ),
     _relation(
         "manufacture", "organisation > machine",
-        "manufacture export import assemble market distribute patent standardise redesign install",
+        "manufacture export import assemble market distribute patent",
         "at low cost | for the army | in large numbers | under licence",
     ),
     _relation(
-        "operate", "person > machine",
-        "operate repair switch oil lubricate dismantle calibrate test service start",
-        "with a screwdriver | in the workshop | during the shift | with a wrench",
-    ),
-    _relation(
         "steer", "person > vehicle",
-        "steer park tow overtake/overtook/overtaken brake drive/drove/driven hijack reverse crash "
-        "wax",
+        "steer park tow overtake/overtook/overtaken brake drive/drove/driven hijack",
         "in heavy traffic | round the corner | in the garage | at full speed",
     ),
     _relation(
         "groom", "person > animal",
-        "groom feed/fed/fed ride/rode/ridden saddle tame shear leash milk pet+ breed/bred/bred",
+        "groom feed/fed/fed ride/rode/ridden saddle tame shear leash",
         "in the stable | with hay | on the farm | with a brush",
     ),
     _relation(
         "gallop", "animal > ",
-        "gallop trot+ graze bark neigh sniff bleat bray crouch leap",
+        "gallop trot+ graze bark neigh sniff bleat",
         "in the pasture | behind the barn | on the straw | at the gate",
     ),
     _relation(
         "grow", "person > organism",
-        "grow/grew/grown water prune transplant fertilise sow uproot graft cultivate trim+",
+        "grow/grew/grown water prune transplant fertilise sow uproot",
         "in the garden | in rich soil | with a spade | in the greenhouse",
     ),
     _relation(
         "injure", "person > body",
-        "injure sprain bandage twist bruise fracture dislocate rub+ scratch massage",
+        "injure sprain bandage twist bruise fracture dislocate",
         "in a fall | at the gym | during the match | with an ointment",
     ),
     _relation(
         "brandish", "person > weapon",
-        "brandish wield load aim sharpen draw/drew/drawn hurl fire unsheathe shoulder",
+        "brandish wield load aim sharpen draw/drew/drawn fire",
         "at the enemy | in battle | in self-defence | from the trench",
     ),
     _relation(
         "give", "person > gift",
-        "give/gave/given hand send/sent/sent lend/lent/lent offer mail pass sell/sold/sold award "
-        "grant",
+        "give/gave/given hand send/sent/sent lend/lent/lent offer mail sell/sold/sold",
         "for nothing | as a present | in an envelope | for good luck",
         roles=("ARG0", "ARG1", "ARG2"), recipient="person",
     ),
     _relation(
         "melt", "person > substance",
-        "melt freeze/froze/frozen thaw boil burn harden soften liquefy dissolve solidify",
+        "melt freeze/froze/frozen thaw boil burn harden soften",
         "in the pan | over a flame | in the cold | within an hour",
         inchoative=True,
     ),
     _relation(
         "break", "person > fragile",
-        "break/broke/broken shatter crack smash splinter chip+ burst/burst/burst topple tip+ "
-        "split/split/split",
+        "break/broke/broken shatter crack smash splinter chip+ burst/burst/burst",
         "on the floor | into pieces | with a loud noise | in two",
         inchoative=True,
     ),
     _relation(
         "sink", "person > vehicle",
-        "sink/sank/sunk capsize overturn stop+ accelerate derail spin/spun/spun stall roll halt",
+        "sink/sank/sunk capsize overturn stop+ accelerate derail halt",
         "in the storm | on the slope | off the road | at the crossing",
         inchoative=True,
     ),
     _relation(
         "sleep", "person > ",
-        "sleep/slept/slept nap+ doze snore slumber rest yawn dream drowse snooze",
+        "sleep/slept/slept nap+ doze snore slumber rest yawn",
         "in bed | on the sofa | under a blanket | in a hammock",
     ),
     _relation(
         "run", "person > ",
-        "run/ran/run sprint jog+ race dash hurry scurry gallop limp stride/strode/stridden",
+        "run/ran/run sprint jog+ race dash hurry gallop",
         "along the road | up the hill | round the track | across the field",
-    ),
-    _relation(
-        "sing", "person > ",
-        "sing/sang/sung whistle chant yodel hum+ croon drum+ busk serenade harmonise",
-        "on the balcony | in the choir | at the concert | with a guitar",
     ),
 )  # fmt: skip
 

@@ -6,21 +6,17 @@ from elmo_bench.sample.listing import listed
 
 WORTH: dict[int, tuple[str, ...]] = {
     2: listed(
-        "magnificent superb brilliant wonderful splendid dazzling breathtaking glorious marvellous stunning "
-        "triumphant unforgettable exquisite masterly flawless spectacular sublime irresistible"
+        "magnificent superb brilliant wonderful splendid dazzling breathtaking glorious "
+        "marvellous stunning triumphant unforgettable"
     ),
     1: listed(
-        "pleasant decent likeable tidy amiable agreeable competent cheerful neat charming solid graceful "
-        "watchable enjoyable sound fair tolerable respectable"
+        "pleasant decent likeable tidy amiable agreeable competent cheerful neat charming solid graceful"
     ),
     0: listed("short ordinary recent final usual annual two-hour foreign official"),
-    -1: listed(
-        "dull clumsy bland stale weak tedious uneven flat sloppy shallow forgettable lazy tame muddled thin "
-        "awkward lifeless tired"
-    ),
+    -1: listed("dull clumsy bland stale weak tedious uneven flat sloppy shallow forgettable lazy"),
     -2: listed(
-        "dreadful atrocious horrible abysmal disastrous hideous appalling ghastly unbearable revolting vile "
-        "excruciating wretched insufferable idiotic hopeless repulsive catastrophic"
+        "dreadful atrocious horrible abysmal disastrous hideous appalling ghastly unbearable "
+        "revolting vile excruciating"
     ),
 }
 

@@ -45,7 +45,8 @@ class Story:
     events: tuple[Event, ...]
 
 
-CAST_KINDS: tuple[str, ...] = ("person",) * 4 + ("place",) * 2 + ("organisation",) * 2 + ("work",)
+CAST_KINDS: tuple[str, ...] = ("person",) * 3 + ("place",) * 2 + ("organisation",) * 2 + ("work",)
+_NAMED_SHARE: dict[str, float] = {"person": 0.4, "place": 0.75, "organisation": 0.75, "work": 0.85}
 
 _ABOUT_THINGS = 0.4
 _WEIGHTS: dict[str, float] = {"person": 0.7, "place": 0.8, "organisation": 0.8, "work": 1.0}
@@ -54,7 +55,7 @@ _WEIGHTS: dict[str, float] = {"person": 0.7, "place": 0.8, "organisation": 0.8, 
 def write_story(identifier: str, scope: Scope, randomness: random.Random, length: int) -> Story:
     """A story of some events among a fresh cast."""
     cast = tuple(
-        new_entity(index, kind, scope, randomness, named=randomness.random() < 0.6)
+        new_entity(index, kind, scope, randomness, named=randomness.random() < _NAMED_SHARE[kind])
         for index, kind in enumerate(CAST_KINDS)
     )
     cast = _without_namesakes(cast)

@@ -255,9 +255,7 @@ class Teller:
         elif entity.name and self.by_noun and entity.id in self.known:
             self._common(entity)
         elif entity.name:
-            self._name(entity)
-            if not self.by_noun and self.randomness.random() < self.scope.description_rate:
-                self._expand(entity)
+            self._named(entity)
         elif entity.owner is not None:
             self._belonging(entity, entity.owner)
         else:
@@ -282,6 +280,17 @@ class Teller:
         end = len(self.tokens)
         self.mentions.append(Mention(start, end, entity, (start, end)))
 
+    def _named(self, entity: Entity) -> None:
+        """A name, now and then with a word before or after it that says what it stands for."""
+        rate = 0.0 if self.by_noun else self.scope.description_rate
+        draw = self.randomness.random()
+        if draw < 0.4 * rate:
+            self._described(entity, definite=True)
+            self.tokens += tagged("of") if entity.kind == "place" else ()
+        self._name(entity)
+        if 0.4 * rate <= draw < rate:
+            self._expand(entity)
+
     def _expand(self, entity: Entity) -> None:
         self.tokens += tagged(",")
         if self.randomness.random() < 0.5:
@@ -300,7 +309,7 @@ class Teller:
         if self.randomness.random() < 0.3:
             word = self.scope.choose(self.randomness, BY_KIND[entity.kind])
             adjectives.append(Token(word, word, "JJ"))
-        noun = _noun_token(entity)
+        noun = Token(entity.noun, entity.noun, "NN", entity.kind) if entity.name else _noun_token(entity)
         if definite:
             self.tokens += tagged("the")
         elif not _is_plural(entity):
