@@ -15,12 +15,17 @@ from elmo_bench.heads.recurrence import Packing, scan_highway_lstm, scan_lstm
 class WordEmbedding(nn.Module):
     """A task's own word vectors, starting from its word table; of width 0 where it has none."""
 
-    def __init__(self, table: WordTable) -> None:
+    def __init__(self, table: WordTable, dropout: float = 0.0) -> None:
         super().__init__()
         self.dim = table.dim
+        self.dropout = dropout
         self.vectors = nn.Parameter(table.matrix.clone(), requires_grad=table.trainable and table.dim > 0)
 
     def forward(self, ids: Tensor) -> Tensor:
+        if self.training and self.dropout:
+            # row 1 is the unknown word, which a training set never holds: this is how it learns its vector
+            forgotten = torch.rand(ids.shape, device=ids.device) < self.dropout
+            ids = torch.where(forgotten & (ids > 0), 1, ids)
         return F.embedding(ids, self.vectors, padding_idx=0)  # (rows, time, dim)
 
 

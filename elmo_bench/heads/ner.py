@@ -27,6 +27,7 @@ class NerHeadSettings:
     character_width: int = Field(default=3, gt=0)
     lower_hidden: int = Field(default=200, gt=0)  # per direction
     upper_hidden: int = Field(default=100, gt=0)
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
     dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of both BiLSTMs; rate from AllenNLP
 
 
@@ -38,7 +39,7 @@ class NerHead(nn.Module):
     def __init__(self, settings: NerHeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
         super().__init__()
         self.tags = vocabularies["tags"].items
-        self.words = WordEmbedding(vocabularies.words)
+        self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
         self.characters = CharacterCnn(
             len(vocabularies["characters"]),
             settings.character_dim,

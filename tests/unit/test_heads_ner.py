@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 import torch
 
@@ -81,6 +83,19 @@ def test_dropout_keeps_one_mask_per_sequence() -> None:
     assert dropped.equal(dropped[:, :1].expand_as(dropped))
     assert dropped.unique().tolist() == pytest.approx([0.0, 1 / 0.9])
     assert head.dropout.eval()(x).equal(x)
+
+
+def test_forgotten_words_teach_the_unknown_word() -> None:
+    settings = replace(SMALL, word_dropout=0.5)
+    head, ids = build(ABSENT, settings=settings), torch.tensor([[2, 3, 4, 5] * 50 + [0] * 50])
+    torch.manual_seed(1)
+    drawn = head.words.train()(ids)
+    known, unknown = head.words.vectors[ids], head.words.vectors[1]
+    assert drawn[:, 200:].equal(known[:, 200:])  # padding stays padding
+    is_forgotten = (drawn == unknown).all(2)[:, :200]
+    assert 70 < is_forgotten.sum() < 130
+    assert drawn[:, :200][~is_forgotten].equal(known[:, :200][~is_forgotten])
+    assert head.words.eval()(ids).equal(known)
 
 
 def test_the_papers_sizes_are_the_default() -> None:
