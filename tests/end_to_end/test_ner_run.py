@@ -13,7 +13,7 @@ from tests.composition import run_config
 from tests.processes import finish, places
 
 TINY = (
-    "encoder/bilm=tiny",
+    "bilm@encoder.bilm=tiny",
     "limit=30",
     "task.training.epochs=3",
     "task.training.patience=3",
