@@ -29,7 +29,9 @@ class ArchitectureConfig(Config):
 
     @classmethod
     def of(cls, options: BilmOptions) -> ArchitectureConfig:
-        return cls(**asdict(options))
+        values = asdict(options)
+        values.pop("maximum_characters")  # fixed in what we train
+        return cls(**values)
 
 
 class BatchConfig(Config):

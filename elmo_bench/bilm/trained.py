@@ -31,18 +31,26 @@ class TrainedModel:
 
 def load_trained(directory: Path) -> TrainedModel:
     """Read a model with its softmax, in this project's layout or the published one."""
-    bilm = load_bilm(*find_model(directory))
-    if not (directory / SOFTMAX_FILE).is_file() and not (directory / OTHER_SOFTMAX_FILE).is_file():
-        raise UsageError(
-            f"{directory}: neither {SOFTMAX_FILE} nor {OTHER_SOFTMAX_FILE} is there; without its softmax a "
-            "biLM can embed but neither be trained further nor be measured by perplexity"
-        )
-    vocabulary = TargetVocabulary.read(directory / VOCABULARY_FILE)
+    options, weights, softmax_path, vocabulary_path = find_trained(directory)
+    bilm = load_bilm(options, weights)
+    vocabulary = TargetVocabulary.read(vocabulary_path)
     softmax = Softmax(len(vocabulary), bilm.options.projection_dim)
-    weight, bias = _read_softmax(directory, softmax)
+    weight, bias = _read_softmax(softmax_path, softmax)
     softmax.weight.data.copy_(torch.from_numpy(weight.astype(np.float32)))
     softmax.bias.data.copy_(torch.from_numpy(bias.astype(np.float32)))
     return TrainedModel(bilm, softmax, vocabulary)
+
+
+def find_trained(directory: Path) -> tuple[Path, Path, Path, Path]:
+    """The files of a language model: options, weights, softmax and vocabulary."""
+    options, weights = find_model(directory)
+    for softmax in (directory / SOFTMAX_FILE, directory / OTHER_SOFTMAX_FILE):
+        if softmax.is_file():
+            return options, weights, softmax, directory / VOCABULARY_FILE
+    raise UsageError(
+        f"{directory}: neither {SOFTMAX_FILE} nor {OTHER_SOFTMAX_FILE} is there; without its softmax a "
+        "biLM can embed but neither be trained further nor be measured by perplexity"
+    )
 
 
 def save_trained(model: TrainedModel, directory: Path, is_half: bool) -> dict[str, str]:
@@ -69,12 +77,11 @@ def round_to_half(model: TrainedModel) -> None:
         parameter.copy_(parameter.half())
 
 
-def _read_softmax(directory: Path, softmax: Softmax) -> tuple[Array, Array]:
+def _read_softmax(path: Path, softmax: Softmax) -> tuple[Array, Array]:
     shapes = {"weight": tuple(softmax.weight.shape), "bias": tuple(softmax.bias.shape)}
-    if (directory / SOFTMAX_FILE).is_file():
-        arrays = read_arrays(directory / SOFTMAX_FILE, shapes)
+    if path.name == SOFTMAX_FILE:
+        arrays = read_arrays(path, shapes)
         return arrays["weight"], arrays["bias"]
-    path = directory / OTHER_SOFTMAX_FILE
     try:
         with np.load(path, allow_pickle=False) as archive:
             weight, bias = archive["W"], archive["b"]

@@ -38,16 +38,7 @@ def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConf
     """The encoder that the configuration names."""
     if config.kind == "words":
         return _static(config)
-    place: Path | None
-    if config.kind == "sample":
-        place = _pretrained_on_world(config, paths, trainer, say)
-    elif config.kind == "untrained":
-        place = _untrained(config, paths, say)
-    else:
-        place = config.directory if config.kind == "model" else config.weights
-    if place is None:
-        raise UsageError(f"encoder.{'directory' if config.kind == 'model' else 'weights'}: a path is needed")
-    options, weights = find_model(place)
+    options, weights = find_model(place_model(config, paths, trainer, say))
     model = load_bilm(config.options or options, weights)
     card = EncoderCard(
         config.name,
@@ -57,6 +48,18 @@ def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConf
         repeats_halves=True,
     )
     return FoundEncoder(card, lambda: Embedder(model, config.precision))
+
+
+def place_model(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:
+    """Where the biLM that the configuration names lies."""
+    if config.kind == "sample":
+        return _pretrained_on_world(config, paths, trainer, say)
+    if config.kind == "untrained":
+        return _untrained(config, paths, say)
+    place = config.directory if config.kind == "model" else config.weights
+    if place is None:
+        raise UsageError(f"encoder.{'directory' if config.kind == 'model' else 'weights'}: a path is needed")
+    return place
 
 
 def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:

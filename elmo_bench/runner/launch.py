@@ -20,6 +20,7 @@ from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.files import write_atomically
 from elmo_bench.runner.explanation import CONF, explain_composition, overview
+from elmo_bench.runner.own_models import offer_models
 from elmo_bench.runner.sweeps import OUTCOME, JobEnd, conclude, read_ends
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
@@ -47,6 +48,7 @@ def launch(name: str, usage: str, arguments: list[str], job: Job) -> int:
         if end.exit_code == InterruptedRunError.exit_code:
             raise KeyboardInterrupt  # the person asked to stop, not only this job
 
+    offer_models(arguments)
     sys.argv = [sys.argv[0], *arguments, *([f"hydra.sweep.dir={sweep}"] if many else [])]
     main = hydra.main(version_base=None, config_path=str(CONF), config_name=name)(task_function)
     try:

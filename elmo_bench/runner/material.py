@@ -32,7 +32,9 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     """Read, choose, number, and look the representations up (computing those that are missing)."""
     task = prepared.task
     everything = read_examples(task, prepared.corpus)
-    examples = {split: choose_examples(split, rows, config) for split, rows in everything.items()}
+    examples = {
+        split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()
+    }
     say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
     table = read_words(config, sentences_of(task, examples["train"]))
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}

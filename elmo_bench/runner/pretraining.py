@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -11,6 +12,10 @@ from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
 from elmo_bench.config import Config, PathsConfig, TrainerConfig, read_config
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.runner.entry import say
+from elmo_bench.runner.finetuning import finetune_one
+from elmo_bench.runner.launch import launch
+
+FINETUNE = "finetune="  # on the command line, before the name of a task
 
 
 class PretrainCommand(Config):
@@ -28,6 +33,14 @@ class PretrainCommand(Config):
     paths: PathsConfig
 
 
+def launch_training(usage: str, arguments: list[str]) -> int:
+    """Pre-train, or fine-tune where the command line names a task: its configuration is another one."""
+    if any(argument.startswith(FINETUNE) for argument in arguments):
+        chosen = [re.sub(f"^{FINETUNE}", "task=", argument) for argument in arguments]
+        return launch("finetune", usage, chosen, finetune_one)
+    return launch("pretrain", usage, arguments, pretrain_one)
+
+
 def pretrain_one(values: dict[str, Any]) -> Path:
     """One training run, told to the person who started it."""
     command = read_config(PretrainCommand, values)
@@ -41,5 +54,5 @@ def pretrain_one(values: dict[str, Any]) -> Path:
     )
     target = command.paths.models / command.name
     work = command.paths.runs / "pretraining" / command.name
-    run = Pretraining(config, corpus, target, work, command.start, describe_environment())
+    run = Pretraining(config, corpus, target, work, command.start, environment=describe_environment())
     return pretrain(run, say) / "record.json"

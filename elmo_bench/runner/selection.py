@@ -7,7 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 
-from elmo_bench.config import RunConfig
+from elmo_bench.config import DataConfig
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import DataError
@@ -29,13 +29,15 @@ def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
     return examples
 
 
-def choose_examples(split: str, examples: Sequence[Example], config: RunConfig) -> list[Example]:
+def choose_examples(
+    split: str, examples: Sequence[Example], data: DataConfig, limit: int | None
+) -> list[Example]:
     """The part of a split that the run's limits leave."""
     chosen = list(examples)
     if split == "train":
-        wanted = math.ceil(config.data.fraction * len(chosen))
-        chosen = nested_part(chosen, min(wanted, config.data.limit or wanted))
-    return chosen[: config.limit] if config.limit else chosen
+        wanted = math.ceil(data.fraction * len(chosen))
+        chosen = nested_part(chosen, min(wanted, data.limit or wanted))
+    return chosen[:limit] if limit else chosen
 
 
 def nested_part(examples: Sequence[Example], count: int) -> list[Example]:

@@ -20,10 +20,16 @@ from elmo_bench.bilm.objective import Softmax
 from elmo_bench.bilm.perplexity import Perplexity, measure_perplexity
 from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
 from elmo_bench.bilm.text_input import CharacterTable
-from elmo_bench.bilm.trained import TrainedModel, load_trained, round_to_half, save_trained
+from elmo_bench.bilm.trained import (
+    TrainedModel,
+    find_trained,
+    load_trained,
+    round_to_half,
+    save_trained,
+)
 from elmo_bench.config import TrainerConfig
-from elmo_bench.data.encoded_text import EncodedText, encode_shards, fingerprint_files
-from elmo_bench.data.text import TargetVocabulary, TextCorpus
+from elmo_bench.data.encoded_text import EncodedText, encode_sentences, encode_shards, fingerprint_files
+from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.data.text_batches import ContiguousStreams, Reader, SentenceBatches, TextBatch, TokenTable
 from elmo_bench.files import waiting_lock, write_atomically
 from elmo_bench.fingerprint import NUMERICS, hash_value
@@ -46,7 +52,11 @@ class Pretraining:
     target: Path  # the finished model's directory
     work: Path  # checkpoints and the encoded text, removed when the model is finished
     start: Path | None = None  # a model to go on from instead of random weights
-    environment: Mapping[str, Any] = field(default_factory=dict)  # for the record
+    streams: Mapping[str, Path] = field(
+        default_factory=dict
+    )  # texts measured by themselves, before and after
+    facts: Mapping[str, Any] = field(default_factory=dict)  # for the record, like the environment
+    environment: Mapping[str, Any] = field(default_factory=dict)
 
 
 def pretrain(run: Pretraining, say: Say) -> Path:
@@ -104,12 +114,16 @@ def _identity(run: Pretraining) -> str:
         {
             "bilm": run.config.bilm.model_dump(exclude={"name"}),
             "seed": run.config.seed,
-            "train": fingerprint_files(run.corpus.train),
-            "heldout": fingerprint_files(run.corpus.heldout),
-            "start": fingerprint_files(sorted(run.start.iterdir())) if run.start else None,
+            **_shards(run.corpus),
+            "start": fingerprint_files(find_trained(run.start)) if run.start else None,
             "numerics": NUMERICS,
         }
     )
+
+
+def _shards(corpus: TextCorpus) -> dict[str, dict[str, str]]:
+    """The texts by the hashes of their files."""
+    return {"train": fingerprint_files(corpus.train), "heldout": fingerprint_files(corpus.heldout)}
 
 
 def _check_work(work: Path, identity: str) -> None:
@@ -141,12 +155,35 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
+    before = _measure_streams(run, model)
     curve = Curve(config.curve_every, measure, say)
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = LanguageModel(model.bilm, model.softmax, config, steps, run.config.seed, characters)
     finished_steps = _fit(run, module, reader, curve, say)
     if not module.is_writer:
         return
+    figures = _measure_finally(run, model, heldout, before, say)
+    progress = {
+        "finished": finished_steps >= steps,
+        "steps": finished_steps,
+        "planned_steps": steps,
+        "tokens": curve.tokens,
+        "seconds": round(curve.seconds, 1),
+        "objective": "sampled softmax"
+        if samples_negatives(config, len(model.vocabulary))
+        else "full softmax",
+        "products": str(product_dtype(config) or torch.float32).removeprefix("torch."),
+        "curve": curve.rows,
+    }
+    sizes = {"tokens": len(text.tokens), "sentences": len(text), "types": len(text.types)}
+    _write(run, model, identity, {**progress, **figures, "corpus": {**_shards(run.corpus), **sizes}})
+
+
+def _measure_finally(
+    run: Pretraining, model: TrainedModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
+) -> dict[str, Any]:
+    """Round as the files will be, then measure: what the record says about how well the model predicts."""
+    config = run.config.bilm
     if config.storage == "float16":
         round_to_half(model)
     say("measuring perplexity on the held-out text")
@@ -154,31 +191,28 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
         model.bilm, model.softmax, heldout, model.vocabulary, config.batches.longest
     )
     say(describe_perplexity(perplexity))
-    _write(
-        run,
-        model,
-        identity,
-        {
-            "finished": finished_steps >= steps,
-            "steps": finished_steps,
-            "planned_steps": steps,
-            "tokens": curve.tokens,
-            "seconds": round(curve.seconds, 1),
-            "objective": "sampled softmax"
-            if samples_negatives(config, len(model.vocabulary))
-            else "full softmax",
-            "products": str(product_dtype(config) or torch.float32).removeprefix("torch."),
-            "curve": curve.rows,
-            "heldout": asdict(perplexity),
-            "corpus": {
-                "train": fingerprint_files(run.corpus.train),
-                "heldout": fingerprint_files(run.corpus.heldout),
-                "tokens": len(text.tokens),
-                "sentences": len(text),
-                "types": len(text.types),
-            },
-        },
-    )
+    if not before:
+        return {"heldout": asdict(perplexity)}
+    after = _measure_streams(run, model)
+    for name in before:
+        say(f"{name}: average perplexity {before[name].average:.2f} before, {after[name].average:.2f} after")
+    streams = {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
+    return {"heldout": asdict(perplexity), "streams": streams}
+
+
+def _measure_streams(run: Pretraining, model: TrainedModel) -> dict[str, Perplexity]:
+    """The perplexity of each text that is measured by itself."""
+    longest = run.config.bilm.batches.longest
+    return {
+        name: measure_perplexity(
+            model.bilm,
+            model.softmax,
+            encode_sentences(read_sentences([path])),
+            model.vocabulary,
+            longest,
+        )
+        for name, path in run.streams.items()
+    }
 
 
 def describe_perplexity(perplexity: Perplexity) -> str:
@@ -200,6 +234,7 @@ def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
                 f"bilm.architecture: expected the sizes of the model to start from, {model.bilm.options}, "
                 f"got {config.architecture.options()}"
             )
+        model.bilm.train()  # for dropout: Lightning leaves the mode as it finds it
         return model
     vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
     generator = torch.Generator().manual_seed(run.config.seed)
@@ -286,6 +321,7 @@ def _write(run: Pretraining, model: TrainedModel, identity: str, facts: dict[str
         "seed": run.config.seed,
         "start": run.start.name if run.start else None,
         **facts,
+        **run.facts,
         "vocabulary": {"words": len(model.vocabulary), "sha256": model.vocabulary.sha256},
         "parameters": parameters,
         "hashes": hashes,

@@ -1,0 +1,157 @@
+"""A biLM trained on with a task's own text: another encoder, measured before and after."""
+
+from __future__ import annotations
+
+import json
+import random
+import shutil
+from pathlib import Path
+from typing import Any
+
+import hydra
+import pytest
+from omegaconf import OmegaConf
+
+from elmo_bench.bilm.perplexity import measure_perplexity
+from elmo_bench.bilm.trained import load_trained
+from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
+from elmo_bench.data.encoded_text import encode_sentences
+from elmo_bench.runner.encoders import find_encoder
+from elmo_bench.runner.finetuning import finetune_one
+from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.types import UsageError
+from tests.conftest import PROJECT
+from tests.processes import finish
+
+WORDS = [f"word{number}" for number in range(30)]
+
+
+def compose(name: str, root: Path, *overrides: str) -> dict[str, Any]:
+    """The plain configuration of pretrain.py, everything below `root`."""
+    places = [f"paths.{place}={root / place}" for place in ("models", "runs", "cache")]
+    with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
+        composed = hydra.compose(name, [*places, "trainer.threads=1", *overrides])
+    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    assert isinstance(values, dict)
+    return {str(key): value for key, value in values.items()}
+
+
+def finetuning(root: Path, *overrides: str) -> dict[str, Any]:
+    own = [f"data.{split}={root}/{split}.conll" for split in ("train", "dev", "test")]
+    encoder = ["encoder=model", f"encoder.directory={root}/models/tiny"]
+    settings = ["bilm.batches.tokens=64", "bilm.descent.lr=0.02", "bilm.products=float32"]
+    return compose("finetune", root, "task=ner", "data=files", *own, *encoder, *settings, *overrides)
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A tiny model of one text, and a task whose text has one word the model never saw and likes others."""
+    directory = tmp_path_factory.mktemp("finetuning")
+    chooser = random.Random(1)
+
+    def lines(words: list[str], count: int) -> list[list[str]]:
+        return [chooser.choices(words, k=chooser.randint(2, 9)) for _ in range(count)]
+
+    (directory / "text").mkdir()
+    for name, count in (("train.txt", 100), ("heldout.txt", 20)):
+        (directory / "text" / name).write_text("".join(" ".join(line) + "\n" for line in lines(WORDS, count)))
+    for split, count in (("train", 120), ("dev", 20), ("test", 5)):
+        sentences = lines([*WORDS[:3], "unseen"], count)
+        sentences.append(sentences[0])  # once more: a sentence is learnt from and measured once
+        columns = ["".join(f"{word} _ _ O\n" for word in words) for words in sentences]
+        (directory / f"{split}.conll").write_text("\n".join(columns))
+    pretrain_one(compose("pretrain", directory, "bilm=tiny", f"corpus={directory}/text"))
+    return directory
+
+
+@pytest.fixture(scope="module")
+def tuned(root: Path) -> Path:
+    return finetune_one(finetuning(root)).parent
+
+
+def read_words(path: Path) -> list[tuple[str, ...]]:
+    blocks = path.read_text().split("\n\n")
+    sentences = [tuple(line.split()[0] for line in block.strip().split("\n")) for block in blocks]
+    return list(dict.fromkeys(sentences))
+
+
+def test_perplexity_is_measured_before_and_after_on_each_stream_of_the_dev_text(
+    root: Path, tuned: Path
+) -> None:
+    assert tuned == root / "models" / "tiny-ner-own"
+    record = json.loads((tuned / "record.json").read_text())
+    text = encode_sentences(read_words(root / "dev.conll"))
+    assert set(record["streams"]) == {"text"}
+    for when, directory in (("before", root / "models" / "tiny"), ("after", tuned)):
+        model = load_trained(directory)
+        expected = measure_perplexity(model.bilm, model.softmax, text, model.vocabulary)
+        found = record["streams"]["text"][when]
+        assert found["average"] == pytest.approx(expected.average, rel=1e-6)
+        assert found["forward"] == pytest.approx(expected.forward, rel=1e-6)
+        assert (found["predictions"], found["vocabulary_sha256"]) == (
+            expected.predictions,
+            model.vocabulary.sha256,
+        )
+        assert found["oov_rate"] == expected.oov_rate > 0.15  # the word that pre-training never saw
+    streams = record["streams"]["text"]
+    assert streams["after"]["average"] < 0.8 * streams["before"]["average"]
+
+
+def test_one_epoch_over_each_different_sentence_of_the_training_text(root: Path, tuned: Path) -> None:
+    record = json.loads((tuned / "record.json").read_text())
+    sentences = read_words(root / "train.conll")
+    assert record["finished"]
+    assert record["corpus"]["sentences"] == len(sentences)
+    assert record["tokens"] == sum(len(words) + 1 for words in sentences)
+    assert record["finetuned"]["task"] == "ner" and record["start"] == "tiny"
+
+
+def test_the_result_is_an_encoder_with_its_own_fingerprint(root: Path, tuned: Path) -> None:
+    paths = PathsConfig.model_validate(finetuning(root)["paths"])
+    trainer = TrainerConfig.model_validate(finetuning(root)["trainer"])
+    cards = [
+        find_encoder(EncoderConfig(name="x", kind="model", directory=place), paths, trainer, print).card
+        for place in (root / "models" / "tiny", tuned)
+    ]
+    assert cards[0].fingerprint != cards[1].fingerprint
+    assert cards[0].dim == cards[1].dim
+    vocabularies = [(place / "vocabulary.txt").read_bytes() for place in (root / "models" / "tiny", tuned)]
+    assert vocabularies[0] == vocabularies[1]
+
+
+def test_again_it_is_done_and_stopped_it_ends_the_same(
+    root: Path, tuned: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    finetune_one(finetuning(root))
+    assert "already trained" in capsys.readouterr().out
+    finetune_one(finetuning(root, "name=stopped", "limits.steps=3"))
+    finetune_one(finetuning(root, "name=stopped"))
+    assert "going on from step-000000003" in capsys.readouterr().out
+    for name in ("weights.safetensors", "softmax.safetensors"):
+        assert (tuned / name).read_bytes() == (root / "models" / "stopped" / name).read_bytes()
+
+
+def test_without_its_softmax_an_encoder_is_refused_and_the_file_is_named(root: Path, tmp_path: Path) -> None:
+    shutil.copytree(root / "models" / "tiny", tmp_path / "models" / "bare")
+    (tmp_path / "models" / "bare" / "softmax.safetensors").unlink()
+    own = [f"data.{split}={root}/{split}.conll" for split in ("train", "dev", "test")]
+    places = [f"paths.{place}={tmp_path / place}" for place in ("models", "runs", "cache")]
+    arguments = ["encoder=bare", "finetune=ner", "data=files", *own, *places]
+    code, _, errors = finish(*arguments, script="pretrain.py")
+    assert code == 2 and "Traceback" not in errors
+    assert "bare: neither softmax.safetensors nor softmax.npz is there" in errors
+
+
+@pytest.mark.parametrize(
+    ("overrides", "complaint"),
+    [
+        (["encoder.kind=words"], "encoder=model: there is no softmax"),
+        (["+bilm.vocabulary=7"], "bilm.vocabulary: the encoder decides this"),
+        (["bilm.dropout=2"], "bilm.dropout: input should be less than 1"),
+    ],
+)
+def test_what_the_encoder_decides_cannot_be_asked_for(
+    root: Path, overrides: list[str], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        finetune_one(finetuning(root, *overrides))
