@@ -1,4 +1,4 @@
-"""Compose configurations as run.py does."""
+"""Compose configurations as run.py and pretrain.py do."""
 
 from __future__ import annotations
 
@@ -14,13 +14,19 @@ from tests.conftest import PROJECT
 TASKS = sorted(path.stem for path in (PROJECT / "conf" / "task").glob("*.yaml"))
 
 
-def compose(*overrides: str) -> dict[str, Any]:
+def compose(*overrides: str, entry: str = "config") -> dict[str, Any]:
     """The resolved plain configuration of a command line."""
     with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
-        composed = hydra.compose("config", list(overrides))
+        composed = hydra.compose(entry, list(overrides))
     values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     assert isinstance(values, dict)
     return {str(key): value for key, value in values.items()}
+
+
+def pretraining(root: Path, *overrides: str, entry: str = "pretrain") -> dict[str, Any]:
+    """What pretrain.py is handed, everything below `root`; entry=finetune is its other form."""
+    places = [f"paths.{name}={root / name}" for name in ("models", "runs", "cache")]
+    return compose(*places, "trainer.threads=1", *overrides, entry=entry)
 
 
 def run_config(*overrides: str, root: Path | None = None) -> RunConfig:

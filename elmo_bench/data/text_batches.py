@@ -109,6 +109,8 @@ class SentenceBatches:
         return self._plan
 
     def _directed(self, sentences: Numbers, direction: int) -> Directed:
+        if not len(sentences):  # fewer rows than processes
+            return Directed(sentences, sentences, ())
         lengths = self._table.lengths[sentences] + 1  # (rows,), falling
         steps = np.arange(lengths[0])
         is_alive = steps[:, None] < lengths  # (time, rows)

@@ -16,6 +16,7 @@ from elmo_bench.runner.finetuning import finetune_one
 from elmo_bench.runner.launch import launch
 
 FINETUNE = "finetune="  # on the command line, before the name of a task
+TASK = "task="  # the same to Hydra
 
 
 class PretrainCommand(Config):
@@ -35,8 +36,9 @@ class PretrainCommand(Config):
 
 def launch_training(usage: str, arguments: list[str]) -> int:
     """Pre-train, or fine-tune where the command line names a task: its configuration is another one."""
-    if any(argument.startswith(FINETUNE) for argument in arguments):
-        chosen = [re.sub(f"^{FINETUNE}", "task=", argument) for argument in arguments]
+    # A process of a distributed run is started with the words that Hydra was given.
+    if any(argument.startswith((FINETUNE, TASK)) for argument in arguments):
+        chosen = [re.sub(f"^{FINETUNE}", TASK, argument) for argument in arguments]
         return launch("finetune", usage, chosen, finetune_one)
     return launch("pretrain", usage, arguments, pretrain_one)
 

@@ -41,6 +41,8 @@ class LanguageModel(pl.LightningModule):
 
     def training_step(self, batch: StepInput, _: int) -> Tensor:
         torch.manual_seed(step_seed(self.seed, self.global_step, self.global_rank))
+        if not batch.directions[0].counts:  # no row of this batch is ours; the others wait for gradients
+            return torch.stack([parameter.sum() for parameter in self.parameters()]).sum() * 0.0
         dropout = self.config.dropout
         outputs, states = top_outputs(self.bilm, batch, self.carried, dropout, self.product_dtype)
         if self.config.batches.kind == "streams":

@@ -62,22 +62,29 @@ class Pretraining:
 def pretrain(run: Pretraining, say: Say) -> Path:
     """Train until the end or a limit and write the model; the same call goes on where this one stops."""
     keep_freed_memory()
+    is_first = getattr(rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
+    if not is_first:
+        say = _keep_quiet
     identity = _identity(run)
     if is_finished(run.target, identity):
         say(f"{run.target} is already trained")
         return run.target
     run.work.mkdir(parents=True, exist_ok=True)
-    # Of the processes of one distributed run only the first holds the lock for all.
+    # The first process holds the lock for all.
     lock = waiting_lock(
         run.work.with_name(f"{run.work.name}.lock"), f"{run.target.name} is being trained", say
     )
-    with lock if getattr(rank_zero_only, "rank", 0) == 0 else nullcontext():
+    with lock if is_first else nullcontext():
         if not is_finished(run.target, identity):
             _check_work(run.work, identity)
             _train(run, identity, say)
     if is_finished(run.target, identity):
         shutil.rmtree(run.work, ignore_errors=True)
     return run.target
+
+
+def _keep_quiet(_: str) -> None:
+    """One process speaks for all."""
 
 
 def pretrain_once(bilm: BilmConfig, train: Path, heldout: Path, target: Path, say: Say) -> Path:
@@ -144,7 +151,7 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
         heldout = encode_shards(run.corpus.heldout, run.work / "heldout")
     model = _starting_model(run, text)
     table = TokenTable(text, model.vocabulary, config.batches.longest)
-    reader = _reader(config, table, run.config.seed)
+    reader = _reader(run.config, table)
     steps = _count_steps(config, reader)
     part = heldout.first(config.curve_tokens)
 
@@ -242,11 +249,15 @@ def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
     return TrainedModel(bilm, Softmax(len(vocabulary), bilm.options.projection_dim, generator), vocabulary)
 
 
-def _reader(config: BilmConfig, table: TokenTable, seed: int) -> Reader:
-    batches = config.batches
+def _reader(config: PretrainConfig, table: TokenTable) -> Reader:
+    batches, devices = config.bilm.batches, config.trainer.devices
     if batches.kind == "sentences":
-        return SentenceBatches(table, batches.tokens, seed)
-    return ContiguousStreams(table, batches.rows, batches.window, seed)
+        return SentenceBatches(table, batches.tokens, config.seed)
+    if batches.rows % devices:  # the states of all processes are kept together in checkpoints
+        raise UsageError(
+            f"bilm.batches.rows: expected a multiple of trainer.devices={devices}, got {batches.rows}"
+        )
+    return ContiguousStreams(table, batches.rows, batches.window, config.seed)
 
 
 def _count_steps(config: BilmConfig, reader: Reader) -> int:

@@ -8,9 +8,7 @@ import shutil
 from pathlib import Path
 from typing import Any
 
-import hydra
 import pytest
-from omegaconf import OmegaConf
 
 from elmo_bench.bilm.perplexity import measure_perplexity
 from elmo_bench.bilm.trained import load_trained
@@ -20,27 +18,18 @@ from elmo_bench.runner.encoders import find_encoder
 from elmo_bench.runner.finetuning import finetune_one
 from elmo_bench.runner.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.conftest import PROJECT
+from tests.composition import pretraining
 from tests.processes import finish
 
 WORDS = [f"word{number}" for number in range(30)]
-
-
-def compose(name: str, root: Path, *overrides: str) -> dict[str, Any]:
-    """The plain configuration of pretrain.py, everything below `root`."""
-    places = [f"paths.{place}={root / place}" for place in ("models", "runs", "cache")]
-    with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
-        composed = hydra.compose(name, [*places, "trainer.threads=1", *overrides])
-    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items()}
 
 
 def finetuning(root: Path, *overrides: str) -> dict[str, Any]:
     own = [f"data.{split}={root}/{split}.conll" for split in ("train", "dev", "test")]
     encoder = ["encoder=model", f"encoder.directory={root}/models/tiny"]
     settings = ["bilm.batches.tokens=64", "bilm.descent.lr=0.02", "bilm.products=float32"]
-    return compose("finetune", root, "task=ner", "data=files", *own, *encoder, *settings, *overrides)
+    chosen = ["task=ner", "data=files", *own, *encoder, *settings, *overrides]
+    return pretraining(root, *chosen, entry="finetune")
 
 
 @pytest.fixture(scope="module")
@@ -60,7 +49,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
         sentences.append(sentences[0])  # once more: a sentence is learnt from and measured once
         columns = ["".join(f"{word} _ _ O\n" for word in words) for words in sentences]
         (directory / f"{split}.conll").write_text("\n".join(columns))
-    pretrain_one(compose("pretrain", directory, "bilm=tiny", f"corpus={directory}/text"))
+    pretrain_one(pretraining(directory, "bilm=tiny", f"corpus={directory}/text"))
     return directory
 
 
