@@ -1,0 +1,193 @@
+"""How fast a training step is beside a plain implementation of the same step.
+
+python -m benchmarks.training            the small published size, some minutes
+python -m benchmarks.training --quick    one round on fewer tokens
+
+Every round takes one step of every way on the same sentences with the same negatives, one after the other:
+loss, gradients, clipping and optimiser. Figures are medians over the rounds, ratios are taken inside a
+round. With one thread, the default, processor time is counted instead of the clock. The plain way sees no
+padding and keeps freed memory as ours does, so what differs is the arithmetic alone.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+from collections.abc import Callable, Sequence
+from copy import deepcopy
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from benchmarks.embedding import SIZES, TEXT, now, ratio, read_text, spell_everywhere
+from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.objective import Negatives, Softmax, draw_negatives, expected_counts, sampled_loss
+from elmo_bench.bilm.text_input import CharacterTable, as_tensors, top_outputs
+from elmo_bench.data.encoded_text import EncodedText, encode_sentences
+from elmo_bench.data.text import TargetVocabulary
+from elmo_bench.data.text_batches import SentenceBatches, TextBatch, TokenTable
+from elmo_bench.training.memory import keep_freed_memory
+
+VOCABULARY, NEGATIVES, DROPOUT = 50_000, 8192, 0.1
+TEXT_TOKENS = 200_000
+CLIP, LEARNING_RATE = 10.0, 1e-3
+PLAIN, OURS, HALF = "plain", "ours", "ours bf16"
+AIMS = {OURS: 5.0, HALF: 9.0}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--quick", action="store_true", help="1,024 tokens a step, one round")
+    parser.add_argument("--size", choices=tuple(SIZES), default="small")
+    parser.add_argument("--threads", type=int, default=1)
+    parser.add_argument("--rounds", type=int, default=None, help="default: 5, quick: 1")
+    parser.add_argument("--tokens", type=int, default=None, help="of a step; default: 2,048, quick: 1,024")
+    parser.add_argument("--text", type=Path, default=TEXT, help="tokenised sentences; generated where absent")
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    rounds = options.rounds or (1 if options.quick else 5)
+    tokens = options.tokens or (1024 if options.quick else 2048)
+    text = encode_sentences(read_text(options.text, TEXT_TOKENS))
+    report(options.size, text, tokens, rounds)
+
+
+@dataclass(frozen=True)
+class Learner:
+    """One copy of the model with its optimiser, and the way it computes its loss."""
+
+    bilm: BiLM
+    softmax: Softmax
+    optimiser: torch.optim.Optimizer
+    loss: Callable[[BiLM, Softmax, TextBatch, Negatives], Tensor]
+
+    def step(self, batch: TextBatch, seed: int) -> float:
+        """One step; gives the loss per prediction."""
+        negatives = draw_negatives(NEGATIVES, VOCABULARY, [seed])
+        loss = self.loss(self.bilm, self.softmax, batch, negatives) / (2 * batch.predictions)
+        self.optimiser.zero_grad()
+        loss.backward()  # type: ignore[no-untyped-call]
+        parameters = [*self.bilm.parameters(), *self.softmax.parameters()]
+        nn.utils.clip_grad_norm_(parameters, CLIP)
+        self.optimiser.step()
+        return loss.item()
+
+
+def report(size: str, text: EncodedText, tokens: int, rounds: int) -> None:
+    """Measure every way and print the table."""
+    vocabulary = pad_vocabulary(TargetVocabulary.of_frequent(text.types, VOCABULARY))
+    table = TokenTable(text, vocabulary)
+    batches = SentenceBatches(table, tokens, seed=0)
+    learners = build_learners(size, CharacterTable(text.types, SIZES[size].maximum_characters))
+    difference = compare_losses(learners, SentenceBatches(table, 256, seed=1).batch(0, 0))  # and a warm-up
+    rates: dict[str, list[float]] = {name: [] for name in learners}
+    distinct = []
+    for number in range(rounds):
+        batch = batches.batch(0, number)
+        distinct.append(len(np.unique(batch.forward.inputs)) / batch.predictions)
+        for name, learner in learners.items():
+            start = now()
+            learner.step(batch, number)
+            rates[name].append(batch.predictions / (now() - start))
+    print(
+        f"{size}: {tokens:,} tokens a step, {statistics.median(distinct):.2f} distinct words per token, "
+        f"vocabulary {VOCABULARY:,}, {NEGATIVES:,} negatives, {torch.get_num_threads()} threads, "
+        f"{rounds} rounds"
+    )
+    print(f"{'way':12} {'tokens/s':>10} {'x plain':>9} {'aim':>6}")
+    for name, figures in rates.items():
+        aim = f"{AIMS[name]:5.0f}x" if name in AIMS else ""
+        shown = f"{ratio(figures, rates[PLAIN]):8.1f}x"
+        print(f"{name:12} {statistics.median(figures):10,.0f} {shown} {aim}")
+    print(f"first loss against plain, without dropout: {difference}")
+
+
+def pad_vocabulary(vocabulary: TargetVocabulary) -> TargetVocabulary:
+    """Words that never occur, so that the softmax has its size on any text."""
+    more = (f"never {number}" for number in range(VOCABULARY - len(vocabulary)))
+    return TargetVocabulary((*vocabulary.words, *more)[:VOCABULARY])
+
+
+def build_learners(size: str, characters: CharacterTable) -> dict[str, Learner]:
+    """Three copies of one model."""
+    generator = torch.Generator().manual_seed(0)
+    bilm = BiLM(SIZES[size], generator)
+    softmax = Softmax(VOCABULARY, bilm.options.projection_dim, generator)
+
+    def learner(loss: Callable[[BiLM, Softmax, TextBatch, Negatives], Tensor]) -> Learner:
+        models = deepcopy(bilm), deepcopy(softmax)
+        parameters = [parameter for model in models for parameter in model.parameters()]
+        return Learner(*models, torch.optim.Adam(parameters, LEARNING_RATE, fused=True), loss)
+
+    def ours(dtype: torch.dtype | None) -> Learner:
+        def loss(bilm: BiLM, softmax: Softmax, batch: TextBatch, negatives: Negatives) -> Tensor:
+            step = as_tensors(batch, characters)
+            dropout = DROPOUT if bilm.training else 0.0
+            outputs, _ = top_outputs(bilm, step, None, dropout, dtype)
+            targets = torch.cat([direction.targets for direction in step.directions])
+            return sampled_loss(softmax, outputs, targets, negatives, dtype)[0]
+
+        return learner(loss)
+
+    def plain(bilm: BiLM, softmax: Softmax, batch: TextBatch, negatives: Negatives) -> Tensor:
+        stacks = bilm.forward_stack, bilm.backward_stack
+        outputs = []
+        for stack, direction in zip(stacks, (batch.forward, batch.backward), strict=True):
+            rows = torch.from_numpy(characters.rows(direction.inputs).astype(np.int64))
+            outputs.append(run_plainly(stack, spell_everywhere(bilm.token_encoder, rows), direction.counts))
+        targets = torch.from_numpy(np.concatenate([batch.forward.targets, batch.backward.targets]))
+        return plain_sampled_loss(softmax, torch.cat(outputs), targets, negatives)
+
+    return {PLAIN: learner(plain), OURS: ours(None), HALF: ours(torch.bfloat16)}
+
+
+def run_plainly(stack: LstmStack, inputs: Tensor, counts: Sequence[int]) -> Tensor:
+    """Packed inputs (tokens, dim) to the top outputs, autograd recording two products at every step."""
+    dropout = DROPOUT if stack.training else 0.0
+    for index, layer in enumerate(cast("list[ProjectedLstm]", list(stack.layers))):
+        inputs = F.dropout(inputs, dropout)
+        projected, cell = layer.initial_state(counts[0])
+        steps = []
+        for step in inputs.split(list(counts)):
+            gates = F.linear(step, layer.input_weight, layer.gate_bias)
+            gates = gates + F.linear(projected[: len(step)], layer.state_weight)
+            projected, cell = layer.step(gates, cell[: len(step)])
+            steps.append(projected)
+        outputs = torch.cat(steps)
+        inputs = outputs + inputs if stack.use_skip_connections and index > 0 else outputs
+    return F.dropout(inputs, dropout)
+
+
+def plain_sampled_loss(softmax: Softmax, outputs: Tensor, targets: Tensor, negatives: Negatives) -> Tensor:
+    """The sum over positions of the loss among each target and the negatives, its logits all in memory."""
+
+    def log_expected(numbers: Tensor) -> Tensor:
+        counts = expected_counts(numbers.numpy(), len(softmax.bias), negatives.tries)
+        return torch.from_numpy(np.log(counts)).float()
+
+    drawn = torch.from_numpy(negatives.numbers)
+    true = (outputs * softmax.weight[targets]).sum(1) + softmax.bias[targets] - log_expected(targets)
+    others = outputs @ softmax.weight[drawn].T + softmax.bias[drawn] - log_expected(drawn)
+    others = others.masked_fill(targets.unsqueeze(1) == drawn, -torch.inf)  # accidental hits
+    logits = torch.cat([true.unsqueeze(1), others], dim=1)  # (positions, 1 + negatives)
+    return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
+
+
+def compare_losses(learners: dict[str, Learner], batch: TextBatch) -> str:
+    """One step of each without dropout: how far the other losses are from the plain one."""
+    losses = {}
+    for name, learner in learners.items():
+        learner.bilm.eval()
+        losses[name] = learner.step(batch, 0)
+        learner.bilm.train()
+    return ", ".join(f"{name} {losses[name] / losses[PLAIN] - 1:+.1e}" for name in (OURS, HALF))
+
+
+if __name__ == "__main__":
+    main()
