@@ -46,14 +46,14 @@ def main() -> None:
     parser.add_argument("--quick", action="store_true", help="1,024 tokens a step, one round")
     parser.add_argument("--size", choices=tuple(SIZES), default="small")
     parser.add_argument("--threads", type=int, default=1)
-    parser.add_argument("--rounds", type=int, default=None, help="default: 5, quick: 1")
-    parser.add_argument("--tokens", type=int, default=None, help="of a step; default: 2,048, quick: 1,024")
+    parser.add_argument("--rounds", type=int, default=None, help="default: 3, quick: 1")
+    parser.add_argument("--tokens", type=int, default=None, help="of a step; default: 4,096, quick: 1,024")
     parser.add_argument("--text", type=Path, default=TEXT, help="tokenised sentences; generated where absent")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     keep_freed_memory()
-    rounds = options.rounds or (1 if options.quick else 5)
-    tokens = options.tokens or (1024 if options.quick else 2048)
+    rounds = options.rounds or (1 if options.quick else 3)
+    tokens = options.tokens or (1024 if options.quick else 4096)
     text = encode_sentences(read_text(options.text, TEXT_TOKENS))
     report(options.size, text, tokens, rounds)
 
@@ -154,7 +154,7 @@ def run_plainly(stack: LstmStack, inputs: Tensor, counts: Sequence[int]) -> Tens
         inputs = F.dropout(inputs, dropout)
         projected, cell = layer.initial_state(counts[0])
         steps = []
-        for step in inputs.split(list(counts)):
+        for step in torch.split(inputs, list(counts)):
             gates = F.linear(step, layer.input_weight, layer.gate_bias)
             gates = gates + F.linear(projected[: len(step)], layer.state_weight)
             projected, cell = layer.step(gates, cell[: len(step)])

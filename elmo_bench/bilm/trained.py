@@ -44,13 +44,16 @@ def load_trained(directory: Path) -> TrainedModel:
 def find_trained(directory: Path) -> tuple[Path, Path, Path, Path]:
     """The files of a language model: options, weights, softmax and vocabulary."""
     options, weights = find_model(directory)
-    for softmax in (directory / SOFTMAX_FILE, directory / OTHER_SOFTMAX_FILE):
-        if softmax.is_file():
-            return options, weights, softmax, directory / VOCABULARY_FILE
-    raise UsageError(
-        f"{directory}: neither {SOFTMAX_FILE} nor {OTHER_SOFTMAX_FILE} is there; without its softmax a "
-        "biLM can embed but neither be trained further nor be measured by perplexity"
-    )
+    softmaxes = [path for name in (SOFTMAX_FILE, OTHER_SOFTMAX_FILE) if (path := directory / name).is_file()]
+    if not softmaxes:
+        raise UsageError(
+            f"{directory}: neither {SOFTMAX_FILE} nor {OTHER_SOFTMAX_FILE} is there; without its softmax a "
+            "biLM can embed but neither be trained further nor be measured by perplexity"
+        )
+    vocabulary = directory / VOCABULARY_FILE
+    if not vocabulary.is_file():
+        raise UsageError(f"{vocabulary}: no such file; without its vocabulary a softmax cannot be used")
+    return options, weights, softmaxes[0], vocabulary
 
 
 def save_trained(model: TrainedModel, directory: Path, is_half: bool) -> dict[str, str]:

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
-from elmo_bench.types import DataError, DataMissingError, UsageError, Words
+from elmo_bench.types import DataError, DataMissingError, Words
 
 SENTENCE_START = "<S>"
 SENTENCE_END = "</S>"
@@ -79,8 +79,6 @@ class TargetVocabulary:
     @classmethod
     def read(cls, path: Path) -> TargetVocabulary:
         """One word per line; the markers may stand anywhere, as earlier programs wrote them."""
-        if not path.is_file():
-            raise UsageError(f"{path}: no such file; without its vocabulary a softmax cannot be used")
         words = tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
         if len(set(words)) != len(words):
             raise DataError(
