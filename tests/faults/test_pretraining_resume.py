@@ -4,80 +4,86 @@ from __future__ import annotations
 
 import hashlib
 import json
+import multiprocessing
 import os
 import random
 import signal
-import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
-import yaml
 
-from tests.conftest import PROJECT
+from elmo_bench.runner.launch import guard
+from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.types import UsageError
+from tests.composition import pretraining
+from tests.processes import finish
+
+# Sessions that are to be killed have a process each, forked from one that has done the slow imports.
+PROCESSES = multiprocessing.get_context("forkserver")
+PROCESSES.set_forkserver_preload(["elmo_bench.runner.pretraining", "elmo_bench.training.pretraining"])
 
 WORDS = [f"word{number}" for number in range(60)]
-SETTINGS = ["bilm.steps=200", "bilm.curve_every=60", "trainer.checkpoint_seconds=0"]
+STEPS = 120
+SETTINGS = ["bilm=tiny", f"bilm.steps={STEPS}", "bilm.curve_every=40", "bilm.curve_tokens=100"]
 STREAMS = ["bilm.batches.kind=streams", "bilm.batches.rows=8", "bilm.batches.window=5"]
+ALWAYS = "trainer.checkpoint_seconds=0"
 
 
 @pytest.fixture(scope="module")
 def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("corpus")
     chooser = random.Random(1)
-    for name, count in (("train.txt", 400), ("heldout.txt", 40)):
+    for name, count in (("train.txt", 400), ("heldout.txt", 20)):
         lines = [" ".join(chooser.choices(WORDS, k=chooser.randint(1, 12))) for _ in range(count)]
         (directory / name).write_text("\n".join(lines) + "\n")
     return directory
 
 
-def command(corpus: Path, place: Path, *overrides: str) -> list[str]:
-    return [
-        sys.executable,
-        str(PROJECT / "pretrain.py"),
-        "bilm=tiny",
-        f"corpus={corpus}",
-        f"paths.models={place}/models",
-        f"paths.runs={place}/runs",
-        *SETTINGS,
-        *overrides,
-    ]
-
-
-def run(corpus: Path, place: Path, *overrides: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        command(corpus, place, *overrides),
-        capture_output=True,
-        text=True,
-        timeout=120,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
+@pytest.fixture(scope="module")
+def whole(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """What the command gives that nobody stops."""
+    place = tmp_path_factory.mktemp("whole")
+    places = [f"paths.{name}={place / name}" for name in ("models", "runs", "cache")]
+    code, _, errors = finish(
+        *SETTINGS, f"corpus={corpus}", "trainer.threads=1", *places, script="pretrain.py"
     )
+    assert code == 0, errors
+    return place
 
 
-def kill(corpus: Path, place: Path, number: signal.Signals, seconds: float, *overrides: str) -> int:
+def values(corpus: Path, place: Path, *overrides: str) -> dict[str, Any]:
+    return pretraining(place, *SETTINGS, f"corpus={corpus}", *overrides)
+
+
+def session(composed: dict[str, Any]) -> None:
+    """One session as the command has it, in a process of its own."""
+    sys.exit(guard(lambda: pretrain_one(composed), []).exit_code)
+
+
+def stop(number: signal.Signals, seconds: float, composed: dict[str, Any]) -> int | None:
     """Start, wait for so long after the first checkpoint of this session, send the signal."""
-    checkpoints = place / "runs" / "pretraining" / "tiny" / "checkpoints"
+    checkpoints = Path(composed["paths"]["runs"]) / "pretraining" / "tiny" / "checkpoints"
     before = set(checkpoints.glob("step-*.ckpt"))
-    process = subprocess.Popen(
-        command(corpus, place, *overrides),
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-    )
+    process = PROCESSES.Process(target=session, args=(composed,))
+    process.start()
     deadline = time.monotonic() + 60
     while set(checkpoints.glob("step-*.ckpt")) <= before and time.monotonic() < deadline:
-        time.sleep(0.005)
+        time.sleep(0.002)
     time.sleep(seconds)
-    process.send_signal(number)
-    return process.wait(timeout=60)
+    assert process.pid is not None
+    os.kill(process.pid, number)
+    process.join(60)
+    return process.exitcode
 
 
 def content(place: Path) -> dict[str, str]:
     """The hash of every file but the record, and of what the record says about numbers."""
     directory = place / "models" / "tiny"
     record = json.loads((directory / "record.json").read_text())
-    assert record["finished"] and record["steps"] == 200
+    assert record["finished"] and record["steps"] == STEPS
     for row in record["curve"]:
         del row["seconds"]
     numbers = {key: record[key] for key in ("curve", "heldout", "tokens", "hashes", "identity")}
@@ -90,37 +96,40 @@ def content(place: Path) -> dict[str, str]:
 
 
 @pytest.mark.parametrize("overrides", [[], STREAMS], ids=["sentences", "streams"])
-def test_a_killed_run_ends_with_the_same_model(corpus: Path, tmp_path: Path, overrides: list[str]) -> None:
-    whole = run(corpus, tmp_path / "whole", *overrides)
-    assert whole.returncode == 0, whole.stderr
-    assert kill(corpus, tmp_path / "killed", signal.SIGKILL, 0.2, *overrides) == -signal.SIGKILL
-    assert kill(corpus, tmp_path / "killed", signal.SIGTERM, 0.0, *overrides) == 130
-    resumed = run(corpus, tmp_path / "killed", *overrides)
-    assert resumed.returncode == 0, resumed.stderr
-    assert "going on from step-" in resumed.stdout
-    assert content(tmp_path / "killed") == content(tmp_path / "whole")
+def test_a_killed_run_ends_with_the_same_model(
+    corpus: Path,
+    whole: Path,
+    tmp_path: Path,
+    overrides: list[str],
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    if overrides:
+        whole = tmp_path / "whole"
+        pretrain_one(values(corpus, whole, *overrides))
+    killed = values(corpus, tmp_path / "killed", ALWAYS, *overrides)
+    assert stop(signal.SIGKILL, 0.1, killed) == -signal.SIGKILL
+    assert stop(signal.SIGTERM, 0.0, killed) == 130
+    capsys.readouterr()
+    pretrain_one(values(corpus, tmp_path / "killed", *overrides))
+    assert "going on from step-" in capsys.readouterr().out
+    assert content(tmp_path / "killed") == content(whole)
     assert not (tmp_path / "killed" / "runs" / "pretraining" / "tiny").exists()
 
 
-def test_a_limit_stops_for_now_and_the_same_command_goes_on(corpus: Path, tmp_path: Path) -> None:
-    whole = run(corpus, tmp_path / "whole")
-    limited = run(corpus, tmp_path / "limited", "limits.steps=17")
-    assert limited.returncode == 0, limited.stderr
-    record = json.loads((tmp_path / "limited" / "models" / "tiny" / "record.json").read_text())
-    assert (record["finished"], record["steps"], record["planned_steps"]) == (False, 17, 200)
-    assert run(corpus, tmp_path / "limited").returncode == whole.returncode == 0
-    assert content(tmp_path / "limited") == content(tmp_path / "whole")
-    again = run(corpus, tmp_path / "limited")
-    assert "already trained" in again.stdout and again.returncode == 0
+def test_a_limit_stops_for_now_and_the_same_command_goes_on(
+    corpus: Path, whole: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    pretrain_one(values(corpus, tmp_path, "limits.steps=17"))
+    record = json.loads((tmp_path / "models" / "tiny" / "record.json").read_text())
+    assert (record["finished"], record["steps"], record["planned_steps"]) == (False, 17, STEPS)
+    pretrain_one(values(corpus, tmp_path))
+    assert content(tmp_path) == content(whole)
+    capsys.readouterr()
+    pretrain_one(values(corpus, tmp_path))
+    assert "already trained" in capsys.readouterr().out
 
 
 def test_other_settings_are_refused_rather_than_mixed(corpus: Path, tmp_path: Path) -> None:
-    assert run(corpus, tmp_path, "limits.steps=3").returncode == 0
-    other = run(corpus, tmp_path, "bilm.descent.lr=0.1")
-    assert other.returncode == 2
-    assert "choose another name" in other.stderr and "Traceback" not in other.stderr
-
-
-def test_the_tiny_settings_are_a_configuration() -> None:
-    """The command above relies on them."""
-    assert yaml.safe_load((PROJECT / "conf" / "bilm" / "tiny.yaml").read_text())["name"] == "tiny"
+    pretrain_one(values(corpus, tmp_path, "limits.steps=3"))
+    with pytest.raises(UsageError, match="choose another name"):
+        pretrain_one(values(corpus, tmp_path, "bilm.descent.lr=0.1"))
