@@ -23,6 +23,7 @@ from elmo_bench.heads.pos import PosHead
 from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
 from elmo_bench.heads.wsd import WsdHead, WsdHeadSettings
 from elmo_bench.tensors import Batch, Head, Injected, Stream, Widths
+from elmo_bench.training.memory import keep_freed_memory
 
 DIM = 1024  # of the original biLM
 WORD_DIM = 100
@@ -56,6 +57,7 @@ def main() -> None:
     parser.add_argument("--words", type=int, default=20_000, help="rows of the trainable word table")
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
+    keep_freed_memory()
     torch.manual_seed(0)
     ner, srl, pos = ner_case(options.words), srl_case(options.words), pos_case()
     for case in (ner, srl, pos):
