@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import signal
 import time
 import warnings
 from collections.abc import Callable, Iterator
@@ -19,6 +18,7 @@ from torch.utils.data import DataLoader
 
 from elmo_bench.config import TrainerConfig, TrainingConfig
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.stopping import StopRequest
 from elmo_bench.training.task_data import FileOrderBatches, TrainingBatches
 from elmo_bench.training.task_module import Scorer, TaskModule
 from elmo_bench.types import InterruptedRunError, Prediction, Say
@@ -197,30 +197,22 @@ class Safekeeping(pl.Callback):
         self._checkpoints = checkpoints
         self._seconds = seconds
         self._saved = time.monotonic()
-        self._asked: int | None = None
-        self._handlers: dict[int, Any] = {}
+        self._stop = StopRequest()
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
-                self._handlers[number] = signal.signal(number, self._ask)
-        except ValueError:  # not the main thread: whoever owns it handles signals
-            self._handlers = {}
+        self._stop.listen()
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        self._handlers = {}
+        self._stop.release()
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
         if trainer.is_last_batch:
             return  # the epoch's own checkpoint follows its validation
-        if self._asked is not None or time.monotonic() - self._saved >= self._seconds:
+        if self._stop.name or time.monotonic() - self._saved >= self._seconds:
             self._save(trainer)
 
     def on_validation_batch_end(self, *rest: Any, **named: Any) -> None:
-        if self._asked is not None:
-            raise InterruptedRunError(self._farewell())
+        self._leave_if_asked()  # the last checkpoint is the state to go on from
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._save(trainer)
@@ -228,17 +220,13 @@ class Safekeeping(pl.Callback):
     def _save(self, trainer: pl.Trainer) -> None:
         self._checkpoints.save(trainer)
         self._saved = time.monotonic()
-        if self._asked is not None:
-            raise InterruptedRunError(self._farewell())
+        self._leave_if_asked()
 
-    def _ask(self, number: int, _: Any) -> None:
-        if self._asked == signal.SIGINT == number:
-            raise KeyboardInterrupt  # asked twice at the keyboard: do not wait for the batch
-        self._asked = number
-
-    def _farewell(self) -> str:
-        name = signal.Signals(self._asked or signal.SIGINT).name
-        return f"stopped by {name}; the same command goes on from the checkpoint"
+    def _leave_if_asked(self) -> None:
+        if self._stop.name:
+            raise InterruptedRunError(
+                f"stopped by {self._stop.name}; the same command goes on from the checkpoint"
+            )
 
 
 @contextmanager

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import time
 from collections.abc import Callable
@@ -17,6 +16,7 @@ from elmo_bench.bilm.perplexity import Perplexity
 from elmo_bench.bilm.settings import LimitsConfig
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.language_model import LanguageModel
+from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Say
 
 SECONDS_BETWEEN_LINES = 30.0  # where nobody watches a bar
@@ -135,21 +135,14 @@ class Watch(pl.Callback):
     def __init__(self, checkpoints: CheckpointDirectory, seconds: float, limits: LimitsConfig) -> None:
         self._checkpoints, self._seconds, self._limits = checkpoints, seconds, limits
         self._start = self._saved = time.monotonic()
-        self._asked: int | None = None
-        self._handlers: dict[int, Any] = {}
+        self._stop = StopRequest()
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._start = self._saved = time.monotonic()
-        try:
-            for number in (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2):
-                self._handlers[number] = signal.signal(number, self._ask)
-        except ValueError:  # not the main thread: whoever owns it handles signals
-            self._handlers = {}
+        self._stop.listen()
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        for number, handler in self._handlers.items():
-            signal.signal(number, handler)
-        self._handlers = {}
+        self._stop.release()
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -159,13 +152,13 @@ class Watch(pl.Callback):
         if self._limits.minutes is not None and now - self._start >= 60 * self._limits.minutes:
             is_at_end = True
         is_asked, is_at_end, is_due = self._agree(
-            trainer, self._asked is not None, is_at_end, now - self._saved >= self._seconds
+            trainer, self._stop.name is not None, is_at_end, now - self._saved >= self._seconds
         )
         if is_asked or is_at_end or is_due:
             self._checkpoints.save(trainer)
             self._saved = time.monotonic()
         if is_asked:
-            name = signal.Signals(self._asked or signal.SIGTERM).name
+            name = self._stop.name or "another process"
             raise InterruptedRunError(f"stopped by {name}; the same command goes on from step {step}")
         if is_at_end:
             trainer.should_stop = True
@@ -176,8 +169,3 @@ class Watch(pl.Callback):
             return list(decisions)
         wanted = torch.tensor(decisions, dtype=torch.float32, device=trainer.strategy.root_device)
         return [bool(value > 0) for value in trainer.strategy.reduce(wanted, reduce_op="sum")]
-
-    def _ask(self, number: int, _: Any) -> None:
-        if self._asked == signal.SIGINT == number:
-            raise KeyboardInterrupt  # asked twice at the keyboard: do not wait for the step
-        self._asked = number
