@@ -5,24 +5,22 @@ from __future__ import annotations
 from elmo_bench.sample.listing import listed
 
 BY_KIND: dict[str, tuple[str, ...]] = {
-    "person": listed("shy clever jealous polite sleepy stubborn talkative bald"),
-    "place": listed("coastal walled mountainous tropical remote sunny inland hilly"),
-    "organisation": listed(
-        "bankrupt state-owned multinational solvent profitable nationwide unionised regional"
-    ),
-    "work": listed("two-act unpublished best-selling posthumous satirical lyrical anonymous rhyming"),
-    "food": listed("ripe stale salted fresh raw"),
-    "clothing": listed("woollen silk striped knitted ragged"),
-    "vehicle": listed("speeding rusty armoured two-door parked"),
-    "animal": listed("tame wild furry hungry four-legged"),
-    "machine": listed("electric automatic noisy hydraulic faulty"),
-    "substance": listed("liquid molten sticky solid pure"),
-    "fragile": listed("brittle thin transparent porcelain hand-blown"),
-    "gift": listed("precious lost golden engraved treasured"),
-    "organism": listed("leafy withered evergreen blossoming shady"),
-    "body": listed("swollen sore left right aching"),
-    "calamity": listed("sudden severe terrible deadly seasonal"),
-    "weapon": listed("loaded sharp rusted deadly pointed"),
+    "person": listed("shy clever jealous polite sleepy stubborn"),
+    "place": listed("coastal walled mountainous tropical remote sunny"),
+    "organisation": listed("bankrupt state-owned multinational solvent profitable nationwide"),
+    "work": listed("two-act unpublished best-selling posthumous satirical lyrical"),
+    "food": listed("ripe stale salted fresh"),
+    "clothing": listed("woollen silk striped knitted"),
+    "vehicle": listed("speeding rusty armoured two-door"),
+    "animal": listed("tame wild furry hungry"),
+    "machine": listed("electric automatic noisy hydraulic"),
+    "substance": listed("liquid molten sticky solid"),
+    "fragile": listed("brittle thin transparent porcelain"),
+    "gift": listed("precious lost golden engraved"),
+    "organism": listed("leafy withered evergreen blossoming"),
+    "body": listed("swollen sore left right"),
+    "calamity": listed("sudden severe terrible deadly"),
+    "weapon": listed("loaded sharp rusted deadly"),
 }
 
 TIMES: tuple[str, ...] = (

@@ -5,70 +5,46 @@ from __future__ import annotations
 from elmo_bench.sample.listing import listed
 
 PEOPLE: dict[str, tuple[str, ...]] = {
-    "female": listed("widow waitress actress duchess nun bride grandmother hostess seamstress heiress"),
-    "male": listed("widower waiter monk groom grandfather butler blacksmith squire bishop prince"),
+    "female": listed("widow waitress actress duchess nun bride grandmother hostess"),
+    "male": listed("widower waiter monk groom grandfather butler blacksmith squire"),
     "either": listed(
-        "teacher doctor lawyer baker pilot nurse guard cook judge coach host guide clerk "
-        "painter singer farmer student tailor porter pitcher"
+        "teacher doctor lawyer baker pilot nurse guard cook judge coach host guide clerk pitcher"
     ),
 }
 
 NOUNS: dict[str, tuple[str, ...]] = {
     "person": PEOPLE["female"] + PEOPLE["male"] + PEOPLE["either"],
-    "place": listed(
-        "town village city harbour valley island hamlet suburb port bay colony province "
-        "county district resort bank court"
-    ),
+    "place": listed("town village city harbour valley island hamlet suburb port bay colony bank court"),
     "organisation": listed(
-        "company firm factory club agency union bureau league council ministry school college "
-        "museum newspaper bank court plant band"
+        "company firm factory club agency union bureau league council ministry bank court plant band"
     ),
-    "work": listed(
-        "novel opera ballad film play symphony poem musical portrait comedy tragedy sonata memoir drama"
-    ),
-    "food": listed("bread cheese apple soup cake onion carrot pie rice bass squash mint chicken"),
-    "clothing": listed("coat shirt scarf hat dress glove sweater jacket skirt apron sock robe band"),
-    "vehicle": listed(
-        "car truck bus tractor wagon van lorry bicycle scooter taxi ambulance motorcycle carriage"
-    ),
-    "animal": listed("dog horse cat cow goat donkey sheep pony crane mouse bat bass chicken"),
-    "machine": listed(
-        "engine pump turbine printer loom drill boiler compressor furnace generator crane mouse organ"
-    ),
-    "substance": listed("ice wax butter snow iron glass lead copper silver honey sugar resin tar"),
-    "fragile": listed("vase window mirror plate cup jar bottle lamp bowl saucer teapot pitcher glass"),
-    "gift": listed("letter ring book coin parcel photograph medal ticket necklace map watch flower bracelet"),
-    "organism": listed("tree oak fern rose shrub vine moss orchid cactus palm plant mint squash"),
-    "body": listed("arm leg knee shoulder ankle elbow wrist finger toe hip thumb palm organ"),
-    "calamity": listed(
-        "storm flood earthquake blizzard hurricane tornado fire drought avalanche landslide "
-        "plague cyclone epidemic"
-    ),
-    "weapon": listed("rifle cannon pistol arrow spear sword dagger musket club bat bow lance axe"),
+    "work": listed("novel opera ballad film play symphony poem musical portrait comedy tragedy sonata"),
+    "food": listed("bread cheese apple soup cake onion bass squash mint chicken"),
+    "clothing": listed("coat shirt scarf hat dress glove sweater jacket skirt band"),
+    "vehicle": listed("car truck bus tractor wagon van lorry bicycle scooter taxi"),
+    "animal": listed("dog horse cat cow goat crane mouse bat bass chicken"),
+    "machine": listed("engine pump turbine printer loom drill boiler crane mouse organ"),
+    "substance": listed("ice wax butter snow iron glass lead copper silver honey"),
+    "fragile": listed("vase window mirror plate cup jar bottle lamp pitcher glass"),
+    "gift": listed("letter ring book coin parcel photograph medal ticket necklace map"),
+    "organism": listed("tree oak fern rose shrub vine palm plant mint squash"),
+    "body": listed("arm leg knee shoulder ankle elbow wrist finger palm organ"),
+    "calamity": listed("storm flood earthquake blizzard hurricane tornado fire drought avalanche landslide"),
+    "weapon": listed("rifle cannon pistol arrow spear sword dagger musket club bat"),
 }
 
 BELONGINGS: dict[tuple[str, str], tuple[str, ...]] = {
     # (what the noun is, what it belongs to): "the mayor of NAME" needs a place, "the author of NAME" a work
-    ("person", "person"): listed("sister brother wife husband neighbour uncle aunt cousin nephew daughter"),
-    ("person", "place"): listed(
-        "mayor sheriff governor viceroy magistrate inhabitant native resident ranger warden"
-    ),
+    ("person", "person"): listed("sister brother wife husband neighbour uncle aunt cousin"),
+    ("person", "place"): listed("mayor sheriff governor viceroy magistrate inhabitant native resident"),
     ("person", "organisation"): listed(
-        "director chairman shareholder accountant treasurer spokesman founder auditor trustee president"
+        "director chairman shareholder accountant treasurer spokesman founder auditor"
     ),
-    ("person", "work"): listed(
-        "author narrator composer editor translator hero heroine illustrator publisher villain"
-    ),
-    ("gift", "person"): listed("wedding birthday childhood illness funeral smile voice temper grief haircut"),
-    ("gift", "place"): listed(
-        "climate skyline coastline population cathedral streets suburbs canals beaches bridges"
-    ),
-    ("gift", "organisation"): listed(
-        "shares dividend merger budget headquarters workforce turnover payroll subsidiary bankruptcy"
-    ),
-    ("gift", "work"): listed(
-        "chapters plot premiere sequel manuscript melody rhymes opening ending dialogue"
-    ),
+    ("person", "work"): listed("author narrator composer editor translator hero heroine illustrator"),
+    ("gift", "person"): listed("wedding birthday childhood illness funeral smile voice temper"),
+    ("gift", "place"): listed("climate skyline coastline population cathedral streets suburbs canals"),
+    ("gift", "organisation"): listed("shares dividend merger budget headquarters workforce turnover payroll"),
+    ("gift", "work"): listed("chapters plot premiere sequel manuscript melody rhymes opening"),
 }
 
 IRREGULAR_PLURALS: dict[str, str] = {

@@ -6,17 +6,13 @@ from elmo_bench.sample.listing import listed
 
 WORTH: dict[int, tuple[str, ...]] = {
     2: listed(
-        "magnificent superb brilliant wonderful splendid dazzling breathtaking glorious "
-        "marvellous stunning triumphant unforgettable"
+        "magnificent superb brilliant wonderful splendid dazzling breathtaking glorious marvellous stunning"
     ),
-    1: listed(
-        "pleasant decent likeable tidy amiable agreeable competent cheerful neat charming solid graceful"
-    ),
+    1: listed("pleasant decent likeable tidy amiable agreeable competent cheerful neat charming"),
     0: listed("short ordinary recent final usual annual two-hour foreign official"),
-    -1: listed("dull clumsy bland stale weak tedious uneven flat sloppy shallow forgettable lazy"),
+    -1: listed("dull clumsy bland stale weak tedious uneven flat sloppy shallow"),
     -2: listed(
-        "dreadful atrocious horrible abysmal disastrous hideous appalling ghastly unbearable "
-        "revolting vile excruciating"
+        "dreadful atrocious horrible abysmal disastrous hideous appalling ghastly unbearable revolting"
     ),
 }
 

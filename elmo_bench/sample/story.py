@@ -46,24 +46,35 @@ class Story:
 
 
 CAST_KINDS: tuple[str, ...] = ("person",) * 3 + ("place",) * 2 + ("organisation",) * 2 + ("work",)
-_NAMED_SHARE: dict[str, float] = {"person": 0.4, "place": 0.75, "organisation": 0.75, "work": 0.85}
+_NAMED_SHARE: dict[str, float] = {"person": 0.4, "place": 0.8, "organisation": 0.8, "work": 0.9}
 
-_ABOUT_THINGS = 0.4
-_WEIGHTS: dict[str, float] = {"person": 0.7, "place": 0.8, "organisation": 0.8, "work": 1.0}
+_ABOUT_THINGS = 0.3
+_WEIGHTS: dict[str, float] = {"person": 0.5, "place": 0.8, "organisation": 0.8, "work": 1.0}
 
 
-def write_story(identifier: str, scope: Scope, randomness: random.Random, length: int) -> Story:
-    """A story of some events among a fresh cast."""
+def write_story(
+    identifier: str, scope: Scope, randomness: random.Random, length: int, *, about_names: bool = False
+) -> Story:
+    """A story of some events among a fresh cast; `about_names` keeps to those that can have names."""
     cast = tuple(
-        new_entity(index, kind, scope, randomness, named=randomness.random() < _NAMED_SHARE[kind])
+        new_entity(
+            index, kind, scope, randomness, named=about_names or randomness.random() < _NAMED_SHARE[kind]
+        )
         for index, kind in enumerate(CAST_KINDS)
     )
     cast = _without_namesakes(cast)
     extras = len(cast)
     events = []
     for step in range(length):
-        events.append(new_event(cast, extras + 4 * step, scope, randomness))
+        relation = draw_relation(randomness)
+        while about_names and not _is_about_names(relation):
+            relation = draw_relation(randomness)
+        events.append(new_event(cast, extras + 4 * step, scope, randomness, relation))
     return Story(identifier, scope, cast, tuple(events))
+
+
+def _is_about_names(relation: Relation) -> bool:
+    return relation.subject in NAMED_KINDS and relation.object in (*NAMED_KINDS, "any", "")
 
 
 def new_entity(identifier: int, kind: str, scope: Scope, randomness: random.Random, *, named: bool) -> Entity:

@@ -306,7 +306,7 @@ class Teller:
 
     def _described(self, entity: Entity, *, definite: bool) -> None:
         adjectives = []
-        if self.randomness.random() < 0.3:
+        if self.randomness.random() < 0.2:
             word = self.scope.choose(self.randomness, BY_KIND[entity.kind])
             adjectives.append(Token(word, word, "JJ"))
         noun = Token(entity.noun, entity.noun, "NN", entity.kind) if entity.name else _noun_token(entity)

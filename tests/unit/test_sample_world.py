@@ -80,7 +80,7 @@ def test_plain_text_is_large_and_labelled_sets_are_small(world: dict[str, str]) 
     text = world["text/train.txt"].splitlines()
     assert 25_000 <= len(text) <= 60_000
     assert 300_000 <= sum(len(line.split(" ")) for line in text) <= 600_000
-    assert 150 <= len(sentences_with_tags(world["ner/train.conll"])) <= 400
+    assert 150 <= len(sentences_with_tags(world["ner/train.conll"])) <= 600
 
 
 def test_plain_text_is_one_clean_sentence_per_line(world: dict[str, str]) -> None:
@@ -101,7 +101,7 @@ def test_heldout_text_is_not_in_the_training_text(world: dict[str, str]) -> None
 
 def test_names_of_the_splits_are_disjoint_and_all_are_in_the_text(world: dict[str, str]) -> None:
     counts = Counter(word for line in world["text/train.txt"].splitlines() for word in line.split(" "))
-    assert all(counts[name] >= 50 for name in NAMES)
+    assert all(counts[name] >= 40 for name in NAMES)
     seen = {split: set(names_by_class(world[f"ner/{split}.conll"])) for split in SPLITS}
     assert (
         not seen["train"] & seen["dev"]
@@ -122,10 +122,10 @@ def test_no_name_gives_its_class_away(world: dict[str, str]) -> None:
     frequent = {name: counts for name, counts in found.items() if sum(counts.values()) >= 8}
     assert len(frequent) >= 15
     assert sum(len(counts) >= 2 for counts in frequent.values()) > 0.9 * len(frequent)
-    text_classes = names_by_class(conll2003(told_stories("check", "text", 400)))
+    text_classes = names_by_class(conll2003(told_stories("check", "text", 1500)))
     assert all(len(text_classes[name]) >= 2 for name in NAMES)
     assert sum(len(text_classes[name]) == 4 for name in NAMES) > 0.7 * len(NAMES)
-    assert always_the_favourite < 0.7 * occurrences
+    assert always_the_favourite < 0.75 * occurrences
 
 
 def test_every_spelling_serves_every_class(world: dict[str, str]) -> None:
@@ -156,10 +156,10 @@ def test_most_cue_words_of_the_test_set_are_new(world: dict[str, str]) -> None:
     assert sum(word.lower() in lower for word in new) > 0.98 * len(new)
 
 
-def test_labelled_training_parts_know_half_of_each_list() -> None:
+def test_labelled_training_parts_know_a_third_of_each_list() -> None:
     train, test = Scope("train"), Scope("test")
     for relation in RELATIONS:
-        assert len(train.words(relation.verbs)) == (len(relation.verbs) + 1) // 2
+        assert len(train.words(relation.verbs)) == (len(relation.verbs) + 2) // 3
         assert test.words(relation.verbs) == relation.verbs
 
 
