@@ -22,6 +22,7 @@ from elmo_bench.runner.environment import describe_environment
 from elmo_bench.runner.material import Material, gather
 from elmo_bench.runner.preparation import Prepared, prepare
 from elmo_bench.training.fitting import Fit, FitPlan, fit, predict
+from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.task_data import FileOrderBatches, TrainingBatches, seed_at
 from elmo_bench.training.task_module import TaskModule
 from elmo_bench.training.tracking import Tracker, build_tracker
@@ -41,6 +42,7 @@ class Outcome:
 
 def run_job(config: RunConfig, say: Say) -> Outcome:
     """Do what the configuration says, unless it has been done."""
+    keep_freed_memory()
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, say)

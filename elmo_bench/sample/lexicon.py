@@ -17,9 +17,9 @@ T = TypeVar("T")
 
 NAMED_KINDS: tuple[str, ...] = ("person", "place", "organisation", "work")
 NAME_POOLS: dict[str, tuple[str, ...]] = {
-    "train": NAMES[:160],
-    "dev": NAMES[160:320],
-    "test": NAMES[320:],
+    "train": NAMES[:80],
+    "dev": NAMES[80:160],
+    "test": NAMES[160:],
     "text": NAMES,
 }
 

@@ -19,7 +19,7 @@ _WORD_NAMES = listed(
 def _shuffled_names() -> tuple[str, ...]:
     built = [first + last for first in _FIRST_HALVES for last in _LAST_HALVES]
     randomness = seeded("names")
-    chosen = randomness.sample(built, 452) + list(_WORD_NAMES)
+    chosen = randomness.sample(built, 212) + list(_WORD_NAMES)
     randomness.shuffle(chosen)
     return tuple(chosen)
 

@@ -32,7 +32,7 @@ class WorldSize:
     text: int = 2600  # stories, each followed by reviews, captions and the like
     heldout: int = 60
     pos: Counts = (30, 20, 50)  # stories
-    ner: Counts = (32, 20, 50)  # stories
+    ner: Counts = (40, 20, 50)  # stories
     srl: Counts = (30, 20, 50)  # stories
     wsd: Counts = (1, 1, 2)  # sentences for a reading, times two or three
     sst5: Counts = (300, 150, 400)  # sentences
