@@ -1,0 +1,1 @@
+"""Speed and memory, each printing ratios measured side by side in one run."""
