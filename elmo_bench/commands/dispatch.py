@@ -13,6 +13,7 @@ COMMANDS = {  # in the order people meet them
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "embed": "write the vectors of a file of sentences",
     "publish": "copy records of finished runs to results/records",
+    "summary": "published runs as a small table per task",
     "store": "list or clean what the encoder has computed",
 }
 

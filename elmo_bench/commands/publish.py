@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.files import write_atomically
 from elmo_bench.fingerprint import hash_file
-from elmo_bench.records import Record, read_record
+from elmo_bench.records import Record, read_record, write_record
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
 HELP = "copy the record and counts of finished runs to results/records; what is there already is kept"
@@ -61,5 +61,7 @@ def publish(result: Path, record: Record, target: Path) -> bool:
     if stem.with_suffix(".json").exists():
         return False
     write_atomically(stem.with_suffix(".npz"), counts.read_bytes())
-    write_atomically(stem.with_suffix(".json"), result.read_bytes())
+    # Where things lay on one machine is of no use to others.
+    config = {key: value for key, value in record.config.items() if key != "paths"}
+    write_record(stem.with_suffix(".json"), record.model_copy(update={"config": config}))
     return True
