@@ -9,6 +9,8 @@ import pytest
 
 from elmo_bench.commands.dispatch import COMMANDS
 from elmo_bench.config import RunConfig, read_config
+from elmo_bench.records import read_records
+from elmo_bench.report.summary import summarise
 from tests.composition import compose
 from tests.conftest import PROJECT
 
@@ -46,3 +48,8 @@ def test_the_two_commands_are_there_and_install_with_constraints() -> None:
 def test_every_linked_file_exists() -> None:
     for target in re.findall(r"\]\(([^)#]+)\)", README):
         assert target.startswith("http") or (PROJECT / target).exists(), target
+
+
+def test_the_results_are_those_of_the_records() -> None:
+    records = [record for _, record in read_records(PROJECT / "results" / "records")]
+    assert summarise(records) in README
