@@ -83,9 +83,6 @@ class CorpusConfig(Config):
     licence: str = ""
     get: str = ""  # how to obtain it
     note: str = ""  # for captions
-    hub: str = ""  # repository of a data set on the Hugging Face Hub
-    revision: str = ""
-    hub_config: str = ""
 
 
 class TaskConfig(Config):
