@@ -14,6 +14,7 @@ from elmo_bench.data.text import TextCorpus
 from elmo_bench.runner.entry import say
 from elmo_bench.runner.finetuning import finetune_one
 from elmo_bench.runner.launch import launch
+from elmo_bench.types import UsageError
 
 FINETUNE = "finetune="  # on the command line, before the name of a task
 TASK = "task="  # the same to Hydra
@@ -27,6 +28,7 @@ class PretrainCommand(Config):
     train: str  # patterns of file names in the corpus
     heldout: str
     start: Path | None
+    vocabulary: Path | None
     bilm: BilmConfig
     trainer: TrainerConfig
     limits: LimitsConfig
@@ -51,10 +53,22 @@ def pretrain_one(values: dict[str, Any]) -> Path:
     from elmo_bench.runner.environment import describe_environment
     from elmo_bench.training.pretraining import Pretraining, pretrain
 
+    if command.vocabulary and command.start:
+        raise UsageError("vocabulary: expected null beside start, whose softmax has words of its own")
+    if command.vocabulary and not command.vocabulary.is_file():
+        raise UsageError(f"vocabulary: expected a file with one word per line, got {command.vocabulary}")
     config = PretrainConfig(
         bilm=command.bilm, trainer=command.trainer, limits=command.limits, seed=command.seed
     )
     target = command.paths.models / command.name
     work = command.paths.runs / "pretraining" / command.name
-    run = Pretraining(config, corpus, target, work, command.start, environment=describe_environment())
+    run = Pretraining(
+        config,
+        corpus,
+        target,
+        work,
+        command.start,
+        command.vocabulary,
+        environment=describe_environment(),
+    )
     return pretrain(run, say) / "record.json"

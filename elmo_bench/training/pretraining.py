@@ -52,6 +52,7 @@ class Pretraining:
     target: Path  # the finished model's directory
     work: Path  # checkpoints and the encoded text, removed when the model is finished
     start: Path | None = None  # a model to go on from instead of random weights
+    vocabulary: Path | None = None  # the words to predict instead of the text's most frequent
     streams: Mapping[str, Path] = field(
         default_factory=dict
     )  # texts measured by themselves, before and after
@@ -123,6 +124,7 @@ def _identity(run: Pretraining) -> str:
             "seed": run.config.seed,
             **_shards(run.corpus),
             "start": fingerprint_files(find_trained(run.start)) if run.start else None,
+            **({"vocabulary": fingerprint_files([run.vocabulary])} if run.vocabulary else {}),
             "numerics": NUMERICS,
         }
     )
@@ -243,7 +245,10 @@ def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
             )
         model.bilm.train()  # for dropout: Lightning leaves the mode as it finds it
         return model
-    vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
+    if run.vocabulary is not None:
+        vocabulary = TargetVocabulary.read(run.vocabulary)
+    else:
+        vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
     generator = torch.Generator().manual_seed(run.config.seed)
     bilm = BiLM(config.architecture.options(), generator)
     return TrainedModel(bilm, Softmax(len(vocabulary), bilm.options.projection_dim, generator), vocabulary)

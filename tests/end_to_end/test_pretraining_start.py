@@ -104,3 +104,19 @@ def test_a_start_without_its_softmax_or_words_is_refused(root: Path, tmp_path: P
     with pytest.raises(BenchError, match=missing) as caught:
         go_on(root, f"start={tmp_path}/start", f"paths.models={tmp_path}", f"paths.runs={tmp_path}")
     assert caught.value.exit_code == 2
+
+
+def test_the_words_to_predict_can_be_those_of_another_model(root: Path, tmp_path: Path) -> None:
+    """Only then may the perplexities of two models be compared."""
+    words = tmp_path / "words.txt"
+    words.write_text("</S>\n<S>\nd\na\n<UNK>\n")
+    settings = command(root, f"vocabulary={words}", *STILL, f"paths.models={tmp_path}")
+    record = pretrain_one(pretraining(root, *settings))
+    assert (record.parent / "vocabulary.txt").read_text() == words.read_text()
+    assert json.loads(record.read_text())["heldout"]["oov_rate"] > 0.2  # b and c
+
+
+def test_words_to_predict_beside_a_start_are_refused(root: Path, tmp_path: Path) -> None:
+    words = root / "models" / "tiny" / "vocabulary.txt"
+    with pytest.raises(BenchError, match="vocabulary: expected null beside start"):
+        go_on(root, f"vocabulary={words}", f"paths.models={tmp_path}", f"paths.runs={tmp_path}")
