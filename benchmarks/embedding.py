@@ -33,6 +33,7 @@ from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.options import BilmOptions
 from elmo_bench.bilm.products import make_product
 from elmo_bench.bilm.token_encoder import TokenEncoder
+from elmo_bench.bilm.weights import find_model, load_bilm
 from elmo_bench.data.lines import read_lines
 from elmo_bench.types import Words
 
@@ -75,10 +76,15 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     parser.add_argument("--rounds", type=int, default=None, help="default: 5, quick: 2")
     parser.add_argument("--text", type=Path, default=TEXT, help="tokenised sentences; generated where absent")
+    parser.add_argument("--model", type=Path, help="only compare vectors, on a trained model's directory")
     parser.add_argument("--memory-of", choices=("model alone", *WAYS), help=argparse.SUPPRESS)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     amounts = QUICK_AMOUNTS if options.quick else AMOUNTS
+    if options.model:
+        text = read_text(options.text, QUICK_AMOUNTS["small"].engine)
+        print(f"{options.model.name}: {agreement(load_bilm(*find_model(options.model)), text)}")
+        return
     for size in SIZES if options.size == "both" else (options.size,):
         text = read_text(options.text, amounts[size].engine)
         if options.memory_of:
