@@ -35,6 +35,7 @@ class Record(BaseModel):
     config: dict[str, Any]  # the resolved configuration
     scores: dict[str, dict[str, float]]  # by split
     examples: dict[str, int]  # by split
+    left_out: dict[str, dict[str, int]] = {}  # what the files hold beside them, such as pairs without a label
     curve: list[dict[str, float]]  # one row per epoch
     best_epoch: int | None
     learnt: dict[str, Any]  # layer weights s and gamma by place of injection

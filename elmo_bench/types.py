@@ -24,6 +24,14 @@ Say = Callable[[str], None]
 """Where a long piece of work tells a person what it is doing."""
 
 
+LeaveOut = Callable[[str, int], None]
+"""Where a reader says what it leaves out of a split, and how many of it."""
+
+
+def leave_out_unsaid(what: str, count: int) -> None:
+    """For those who do not ask what was left out."""
+
+
 @dataclass(frozen=True)
 class SplitFiles:
     """Where one split of a corpus lies and how to read it; tasks see nothing else of a data source."""
@@ -32,6 +40,7 @@ class SplitFiles:
     format: str  # the name of a reader the task knows
     paths: tuple[Path, ...]
     options: Mapping[str, Any] = field(default_factory=dict)  # further keys of the corpus entry
+    leave_out: LeaveOut = leave_out_unsaid
 
 
 class BenchError(Exception):

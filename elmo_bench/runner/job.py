@@ -191,6 +191,7 @@ def make_record(
         config=config.model_dump(mode="json", by_alias=True),
         scores=scores,
         examples={split: len(rows) for split, rows in material.examples.items()},
+        left_out=material.left_out,
         curve=fitted.curve,
         best_epoch=fitted.best_epoch,
         learnt=module.injection.learnt(),

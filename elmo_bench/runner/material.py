@@ -11,7 +11,7 @@ from elmo_bench.data.vectors import WordTable, read_vectors, word_table
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.representations.store import Store
 from elmo_bench.runner.preparation import Prepared
-from elmo_bench.runner.selection import choose_examples, read_examples
+from elmo_bench.runner.selection import choose_examples, read_corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.training.task_data import LayerSource, no_layers
 from elmo_bench.types import Say, Words
@@ -26,16 +26,20 @@ class Material:
     layers: dict[str, LayerSource]
     vocabularies: Vocabularies
     coverage: dict[str, dict[str, float]]  # of the word vectors
+    left_out: dict[str, dict[str, int]]  # what files hold beside the examples, by split
 
 
 def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     """Read, choose, number, and look the representations up (computing those that are missing)."""
     task = prepared.task
-    everything = read_examples(task, prepared.corpus)
+    reading = read_corpus(task, prepared.corpus)
+    everything = reading.examples
     examples = {
         split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()
     }
     say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
+    for split, counts in reading.left_out.items():
+        say(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
     table = read_words(config, sentences_of(task, examples["train"]))
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
     vocabularies = Vocabularies(table, task.vocabularies(examples["train"]))
@@ -46,7 +50,7 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     # A run on a few examples encodes only those; any other reads a part of the whole file's store.
     encoded = examples if config.limit else everything
     layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
-    return Material(examples, indexed, layers, vocabularies, coverage)
+    return Material(examples, indexed, layers, vocabularies, coverage, reading.left_out)
 
 
 def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:

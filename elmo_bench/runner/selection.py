@@ -6,6 +6,7 @@ import hashlib
 import math
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from elmo_bench.config import DataConfig
 from elmo_bench.sources import Corpus
@@ -13,11 +14,29 @@ from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import DataError
 
 
+@dataclass(frozen=True)
+class Reading:
+    """The examples of every split, and how many of what its files hold beside them."""
+
+    examples: dict[str, list[Example]]
+    left_out: dict[str, dict[str, int]]  # by split, where there is any
+
+
 def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
+    """The examples of every split."""
+    return read_corpus(task, corpus).examples
+
+
+def read_corpus(task: AnyTask, corpus: Corpus) -> Reading:
     """The examples of every split, checked to be there and to have ids of their own."""
-    examples = {}
+    examples, left_out = {}, {}
     for split, files in corpus.files.items():
-        rows: list[Example] = list(task.read(files))
+        tally: Counter[str] = Counter()
+
+        def leave_out(what: str, count: int, tally: Counter[str] = tally) -> None:
+            tally[what] += count
+
+        rows: list[Example] = list(task.read(replace(files, leave_out=leave_out)))
         if not rows:
             raise DataError(
                 f"{files.paths[0]}: expected at least one example for the {split} split, got none"
@@ -26,7 +45,9 @@ def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
         if twice:
             raise DataError(f"{files.paths[0]}: expected a different id per example, got {twice[0]!r} twice")
         examples[split] = rows
-    return examples
+        if +tally:
+            left_out[split] = dict(+tally)
+    return Reading(examples, left_out)
 
 
 def choose_examples(
