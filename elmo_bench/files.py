@@ -46,6 +46,11 @@ def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
     return target
 
 
+def nearest_directory(place: Path) -> Path:
+    """The nearest directory above a place that is there, or the place itself."""
+    return next(folder for folder in (place, *place.absolute().parents) if folder.exists())
+
+
 @contextmanager
 def waiting_lock(path: Path, what: str, say: Say) -> Iterator[None]:
     """A file lock that says so when another process holds it."""

@@ -10,6 +10,9 @@ from elmo_bench.config import nearest
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 COMMANDS = {  # in the order people meet them
+    "tasks": "what can be measured, on which data, and which of them are here",
+    "doctor": "check this machine and this installation, and say what to do",
+    "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "embed": "write the vectors of a file of sentences",
     "publish": "copy records of finished runs to results/records",

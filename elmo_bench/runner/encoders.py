@@ -62,11 +62,16 @@ def place_model(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfi
     return place
 
 
-def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:
+def sample_place(config: EncoderConfig, paths: PathsConfig, world: Path) -> tuple[BilmConfig, Path]:
+    """What is pre-trained on the generated world, and where it lies once it has been."""
     bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
-    world = generate_world(paths.cache / "world", say)
     recipe = hash_value([bilm.model_dump(mode="json"), world.name, NUMERICS])[:12]
-    target = paths.cache / "models" / f"{config.name}-{recipe}"
+    return bilm, paths.cache / "models" / f"{config.name}-{recipe}"
+
+
+def _pretrained_on_world(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:
+    world = generate_world(paths.cache / "world", say)
+    bilm, target = sample_place(config, paths, world)
     work = target.with_name(f".{target.name}-work")
     corpus = TextCorpus.find(world / "text")
     return pretrain(Pretraining(PretrainConfig(bilm=bilm, trainer=trainer), corpus, target, work), say)

@@ -1,0 +1,32 @@
+"""Every corpus of a task, and where its files would lie."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elmo_bench.config import CorpusConfig, PathsConfig, TaskConfig, read_config
+from elmo_bench.sources.corpora import SPLITS
+
+
+def read_corpora(task: TaskConfig, source: str) -> tuple[str, dict[str, CorpusConfig]]:
+    """The default corpus of a source and all of its corpora, by name."""
+    entries = dict(task.sources[source])
+    default = entries.pop("default")
+    where = f"task.sources.{source}"
+    return default, {
+        name: read_config(CorpusConfig, entry, f"{where}.{name}") for name, entry in entries.items()
+    }
+
+
+def locate(corpus: CorpusConfig, source: str, paths: PathsConfig) -> dict[str, tuple[Path, ...]]:
+    """Where the files of every split would lie, whether they are there or not."""
+    from elmo_bench.sample import WORLD_VERSION
+
+    world = paths.cache / "world" / f"v{WORLD_VERSION}"
+    root = {"sample": world, "open": paths.data, "paper": paths.local}.get(source, Path())
+    return {split: tuple(root / name for name in _names(corpus, split)) for split in SPLITS}
+
+
+def _names(corpus: CorpusConfig, split: str) -> tuple[str, ...]:
+    named = getattr(corpus, split)
+    return (named,) if isinstance(named, str) else tuple(named or ())
