@@ -15,6 +15,7 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.heads.layers import BiLstm, VariationalDropout, WordEmbedding
 from elmo_bench.heads.products import multiply_with_gradient
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
+from elmo_bench.types import UsageError
 
 NEVER = float("-inf")
 
@@ -42,7 +43,10 @@ class SnliHead(nn.Module):
         self.l2 = settings.l2
         self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
         self.dropout = VariationalDropout(settings.dropout)
-        self.encode = BiLstm(self.words.dim + widths.at_input, hidden)
+        inputs = self.words.dim + widths.at_input
+        if inputs == 0:
+            raise UsageError("words=none: task snli then reads ELMo alone; it needs elmo.where=input or both")
+        self.encode = BiLstm(inputs, hidden)
         self.attention_dropout = nn.Dropout(settings.attention_dropout)
         self.project = nn.Linear(4 * (self.encode.dim + widths.at_output), hidden)
         self.compose = BiLstm(hidden, hidden)
