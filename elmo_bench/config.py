@@ -72,6 +72,19 @@ class TrainingConfig(Config):
     ema: float = Field(default=0.0, ge=0, lt=1)  # weight averaging; 0 is off
 
 
+class HubConfig(Config):
+    """A repository of data files on the Hugging Face Hub, and what the corpus must hold."""
+
+    repository: str  # or a directory of the same layout
+    revision: str
+    name: str | None = None  # of a configuration, where there are several
+    kind: Literal["tokens", "pairs", "questions"]
+    columns: tuple[str, ...]  # of the repository, in the order of their kind (`sources.hub`)
+    splits: dict[str, str]  # what the repository calls train, dev and test
+    rows: dict[str, int] = Field(default_factory=dict)  # expected by split
+    tokens: dict[str, int] = Field(default_factory=dict)
+
+
 class CorpusConfig(Config):
     """One corpus of one source: what to read, and what a person must know to get it."""
 
@@ -82,6 +95,7 @@ class CorpusConfig(Config):
     options: dict[str, Any] = Field(default_factory=dict)  # for the reader
     licence: str = ""
     get: str = ""  # how to obtain it
+    hub: HubConfig | None = None  # where to get it when the files are not there
     note: str = ""  # for captions
 
 
@@ -126,6 +140,7 @@ class DataConfig(Config):
 
     source: Literal["sample", "open", "paper", "files"]
     corpus: str | None = None
+    repository: str | None = None  # paper only: instead of the one on the Hub, such as a local copy
     fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, nested and seeded
     limit: int | None = Field(default=None, ge=1)  # of the training examples
     format: str | None = None  # files only, like the three below
@@ -183,6 +198,7 @@ class RunConfig(Config):
     limit: int | None = Field(default=None, ge=1)  # examples of every split, for trying things out
     debug: Literal["fast"] | None = None
     force: bool = False
+    plan: bool = False  # say what would be run, and start nothing
 
 
 ConfigType = TypeVar("ConfigType", bound=BaseModel)

@@ -10,6 +10,7 @@ from elmo_bench.fingerprint import NUMERICS, hash_value
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
     "force",
+    "plan",
     "paths",
     "tracking",
     "trainer.accelerator",
@@ -23,6 +24,7 @@ NOT_PART_OF_A_CONDITION = (
     "task.title",
     "encoder",  # known by its fingerprint
     "words.file",  # known by its content
+    "data.repository",  # its files are known by their content, like those of the next four
     "data.format",
     "data.train",
     "data.dev",

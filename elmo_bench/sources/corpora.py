@@ -1,13 +1,22 @@
-"""Where examples come from: every source ends in files of a conventional format under known paths."""
+"""Which corpus a run reads, and where its files lie."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.config import CorpusConfig, DataConfig, PathsConfig, TaskConfig, nearest, read_config
+from elmo_bench.config import (
+    CorpusConfig,
+    DataConfig,
+    HubConfig,
+    PathsConfig,
+    TaskConfig,
+    nearest,
+    read_config,
+)
 from elmo_bench.files import make_once
 from elmo_bench.fingerprint import hash_files
+from elmo_bench.sources import hub
 from elmo_bench.types import DataMissingError, Say, SplitFiles, UsageError
 
 SPLITS = ("train", "dev", "test")
@@ -30,12 +39,18 @@ class Corpus:
 def prepare(task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say) -> Corpus:
     """Make sure that the files of a task's corpus are there, and say where they are."""
     name, corpus = choose_corpus(task, data)
+    if data.repository and not corpus.hub:
+        raise UsageError(f"data.repository: {name} ({data.source}) is not read from the Hub; leave it out")
     if data.source == "sample":
         root, key = generate_world(paths.cache / "world", say), "paths.cache"
     elif data.source == "files":
         root, key = Path(), "data"
+    elif data.source == "open":
+        root, key = paths.data, "paths.data"
+    elif corpus.hub and (data.repository or not _is_in_place(corpus, paths.local)):
+        root, key = _fetch(name, corpus.hub, corpus, data.repository, paths, say), "paths.cache"
     else:
-        root, key = {"open": (paths.data, "paths.data"), "paper": (paths.local, "paths.local")}[data.source]
+        root, key = paths.local, "paths.local"
     files = {split: _find_split(split, corpus, root, key) for split in SPLITS}
     return Corpus(data.source, name, corpus, files)
 
@@ -74,6 +89,26 @@ def generate_world(directory: Path, say: Say) -> Path:
         write_world(partial)
 
     return make_once(target, write, say)
+
+
+def _is_in_place(corpus: CorpusConfig, root: Path) -> bool:
+    """Whether somebody has begun to put files of the corpus there."""
+    return any((root / name).exists() for name in _single_files(corpus).values())
+
+
+def _fetch(
+    name: str, wanted: HubConfig, corpus: CorpusConfig, repository: str | None, paths: PathsConfig, say: Say
+) -> Path:
+    """The corpus from the Hub, laid out as it would be under paths.local."""
+    if repository:
+        wanted = wanted.model_copy(update={"repository": repository})
+    return hub.fetch(wanted, _single_files(corpus), paths.cache / "hub" / name, corpus.get, say)
+
+
+def _single_files(corpus: CorpusConfig) -> dict[str, str]:
+    """The one file of every split, as a corpus of the Hub has it."""
+    named = {split: getattr(corpus, split) for split in SPLITS}
+    return {split: name for split, name in named.items() if isinstance(name, str)}
 
 
 def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> SplitFiles:

@@ -1,0 +1,6 @@
+"""Where examples come from: every source ends in files of a conventional format under known paths."""
+
+from elmo_bench.sources.corpora import SPLITS, Corpus, choose_corpus, generate_world, prepare
+from elmo_bench.sources.listing import locate, read_corpora
+
+__all__ = ["SPLITS", "Corpus", "choose_corpus", "generate_world", "locate", "prepare", "read_corpora"]

@@ -1,0 +1,190 @@
+"""Corpora of the Hugging Face Hub: rows of a pinned revision, written once as files and counted."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from itertools import groupby
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.config import HubConfig
+from elmo_bench.files import make_once
+from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.types import DataError, DataMissingError, Say
+
+NO_LABEL = "-"  # of the SNLI release; a number below zero on the Hub
+FACTS = "hub.json"  # beside the files: where they are from, and how many rows each has
+
+Row = dict[str, Any]
+
+
+def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, say: Say) -> Path:
+    """A directory with a file for every split under the name it is to have; two splits may share one."""
+    local = Path(hub.repository).is_dir()
+    content = hash_tree(Path(hub.repository)) if local else None
+    recipe = hash_value({"hub": hub.model_dump(mode="json"), "names": dict(names), "content": content})
+
+    def write(partial: Path) -> None:
+        say(f"reading {describe(hub, local)}, once")
+        counted = {}
+        for split, name in names.items():
+            rows = load_rows(hub, split, local, partial / ".arrow", get)
+            path = partial / name
+            path.parent.mkdir(parents=True, exist_ok=True)
+            with path.open("w", encoding="utf-8", newline="\n") as file:
+                counted[split] = write_rows(hub, rows, file.write)
+            check_counts(hub, split, counted[split], describe(hub, local))
+        shutil.rmtree(partial / ".arrow", ignore_errors=True)
+        facts = {
+            "repository": Path(hub.repository).name if local else hub.repository,
+            "revision": hub.revision,
+            "counts": counted,
+            "sha256": {name: hash_file(partial / name) for name in sorted(set(names.values()))},
+        }
+        (partial / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
+
+    return make_once(directory / recipe[:12], write, say)
+
+
+def describe(hub: HubConfig, local: bool) -> str:
+    """A corpus as messages name it."""
+    return hub.repository if local else f"{hub.repository} at revision {hub.revision} from the Hub"
+
+
+def hash_tree(directory: Path) -> str:
+    """The contents of a local copy, so that a changed copy is read again."""
+    files = sorted(path for path in directory.rglob("*") if path.is_file())
+    return hash_value([[path.relative_to(directory).as_posix(), hash_file(path)] for path in files])
+
+
+def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) -> Iterable[Row]:
+    """The rows of one split, their class numbers as names."""
+    alternative = f"or, without it: {get}" if get else "or point paths.local to files of your own"
+    try:
+        import datasets
+    except ImportError:
+        raise DataMissingError(
+            f"{hub.repository}: reading it needs the package datasets: pip install datasets; {alternative}"
+        ) from None
+    datasets.disable_progress_bars()
+    try:
+        rows = datasets.load_dataset(
+            hub.repository,
+            hub.name,
+            split=hub.splits[split],
+            revision=None if local else hub.revision,
+            cache_dir=str(cache),
+        )
+    except OSError as error:  # no network, no such repository, no such revision, an empty directory
+        raise DataMissingError(
+            f"{describe(hub, local)}: {first_line(error)}. Try again with a network, or name a local copy "
+            f"of the repository with data.repository=DIR; {alternative}"
+        ) from None
+    except (ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
+        # a split or configuration that is not there, files that do not fit each other, or a loading script
+        raise DataError(
+            f"{describe(hub, local)}: expected data files with a split {hub.splits[split]!r}, "
+            f"got: {first_line(error)}"
+        ) from None
+    if absent := [name for name in hub.columns if name not in rows.column_names]:
+        raise DataError(
+            f"{describe(hub, local)}: expected a column {absent[0]!r}, got {', '.join(rows.column_names)}"
+        )
+    return name_classes(rows.select_columns(list(hub.columns)))
+
+
+def first_line(error: Exception) -> str:
+    return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
+
+
+def name_classes(rows: Any) -> Iterator[Row]:
+    """Rows with names where the repository has numbers of classes."""
+    names: dict[str, list[str]] = {}
+    for column, feature in rows.features.items():
+        inner = getattr(feature, "feature", feature)  # of a list
+        if hasattr(inner, "names"):
+            names[column] = inner.names
+
+    def named(column: str, value: Any) -> Any:
+        if isinstance(value, list):
+            return [named(column, item) for item in value]
+        return names[column][value] if value is not None and value >= 0 else NO_LABEL
+
+    for row in rows:
+        yield {c: named(c, value) if c in names else value for c, value in row.items()}
+
+
+def write_rows(hub: HubConfig, rows: Iterable[Row], write: Callable[[str], object]) -> dict[str, int]:
+    """The rows in the conventional format of their kind; gives how many rows and tokens there were.
+
+    Columns stand in this order: words and what tags them, the tag last; premise, hypothesis, label;
+    id, title, context, question, answers.
+    """
+    counts: Counter[str] = Counter()
+
+    def counted() -> Iterator[list[Any]]:
+        for row in rows:
+            counts["rows"] += 1
+            yield [row[column] for column in hub.columns]
+
+    if hub.kind == "tokens":
+        for columns in counted():
+            counts["tokens"] += len(columns[0])
+            write(token_lines(hub, columns, counts["rows"]))
+    elif hub.kind == "pairs":
+        for premise, hypothesis, label in counted():
+            pair = {"gold_label": label, "sentence1": premise, "sentence2": hypothesis}
+            write(json.dumps(pair, ensure_ascii=False) + "\n")
+    else:
+        write(json.dumps({"version": "1.1", "data": list(articles(counted()))}, ensure_ascii=False) + "\n")
+    return dict(counts)
+
+
+def token_lines(hub: HubConfig, columns: list[Any], number: int) -> str:
+    """One sentence in columns and the blank line after it."""
+    lines = list(zip(*columns, strict=False))
+    for line in lines:
+        for value in line:
+            if not isinstance(value, str) or not value or any(map(str.isspace, value)):
+                raise DataError(
+                    f"{hub.repository}: row {number}: expected words and tags without blanks, got {value!r}"
+                )
+    if len({len(column) for column in columns}) != 1:
+        lengths = ", ".join(
+            f"{len(column)} {name}" for name, column in zip(hub.columns, columns, strict=True)
+        )
+        raise DataError(f"{hub.repository}: row {number}: expected lists of one length, got {lengths}")
+    return "".join(" ".join(line) + "\n" for line in lines) + "\n"
+
+
+def articles(rows: Iterable[list[Any]]) -> Iterator[dict[str, Any]]:
+    """Questions in the order of the rows, gathered by paragraph and article as the SQuAD release has them."""
+    for title, of_article in groupby(rows, key=lambda row: row[1]):
+        paragraphs = []
+        for context, questions in groupby(of_article, key=lambda row: row[2]):
+            asked = [
+                {"id": identifier, "question": question, "answers": answers_of(answers)}
+                for identifier, _, _, question, answers in questions
+            ]
+            paragraphs.append({"context": context, "qas": asked})
+        yield {"title": title, "paragraphs": paragraphs}
+
+
+def answers_of(answers: dict[str, list[Any]]) -> list[dict[str, Any]]:
+    """The Hub keeps texts and starts in two lists."""
+    pairs = zip(answers["text"], answers["answer_start"], strict=True)
+    return [{"answer_start": start, "text": text} for text, start in pairs]
+
+
+def check_counts(hub: HubConfig, split: str, counts: Mapping[str, int], where: str) -> None:
+    """Re-uploads are often altered; the published sizes are known."""
+    for unit, expected in (("rows", hub.rows), ("tokens", hub.tokens)):
+        if split in expected and counts[unit] != expected[split]:
+            raise DataError(
+                f"{where}: expected {expected[split]:,} {unit} in {hub.splits[split]!r}, "
+                f"got {counts[unit]:,}; this is not the published corpus. If it is what you mean to use: "
+                f"task.sources.paper.CORPUS.hub.{unit}.{split}={counts[unit]}"
+            )
