@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Iterable
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
@@ -26,7 +27,18 @@ def hash_file(path: Path) -> str:
 
 def hash_files(paths: Iterable[Path]) -> str:
     """sha256 over the contents of several files in order; their names and places do not matter."""
-    return hash_value([hash_file(path) for path in paths])
+    return hash_value([hash_file_once(path) for path in paths])
+
+
+def hash_file_once(path: Path) -> str:
+    """sha256 of a file that many jobs of a process ask for; read anew where size or time changed."""
+    state = path.stat()
+    return _hash_state(path.absolute(), state.st_size, state.st_mtime_ns, state.st_ino)
+
+
+@lru_cache(maxsize=4096)
+def _hash_state(path: Path, *_: int) -> str:
+    return hash_file(path)
 
 
 def _canonical(value: Any) -> Any:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
 import torch
 
@@ -20,10 +22,11 @@ from elmo_bench.fingerprint import NUMERICS, hash_value
 from elmo_bench.representations.encoder import Encoder, EncoderCard
 from elmo_bench.representations.words import WordEncoder
 from elmo_bench.sources import generate_world
-from elmo_bench.training.pretraining import Pretraining, pretrain
+from elmo_bench.training.pretraining import RECORD_FILE, Pretraining, pretrain
 from elmo_bench.types import DataMissingError, Say, UsageError
 
 UNTRAINED_SEED = 1
+FileState = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
@@ -39,15 +42,45 @@ def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConf
     if config.kind == "words":
         return _static(config)
     options, weights = find_model(place_model(config, paths, trainer, say))
-    model = load_bilm(config.options or options, weights)
+    options = config.options or options
+    model, fingerprint = _read_model(
+        options, weights, _state(options), _state(weights), config.state, config.precision
+    )
     card = EncoderCard(
         config.name,
-        fingerprint_model(model, config.state, config.precision),
+        fingerprint,
         model.options.layers + 1,
         2 * model.options.projection_dim,
         repeats_halves=True,
     )
     return FoundEncoder(card, lambda: Embedder(model, config.precision))
+
+
+@lru_cache(maxsize=2)
+def _read_model(
+    options: Path,
+    weights: Path,
+    _options_state: FileState,
+    _weights_state: FileState,
+    state: Literal["reset"],
+    precision: Literal["float32", "bfloat16"],
+) -> tuple[BiLM, str]:
+    """A model and its fingerprint, read once for all jobs of a process while its files stay as they are."""
+    model = load_bilm(options, weights)
+    return model, fingerprint_model(model, state, precision)
+
+
+def _state(path: Path) -> FileState:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ino
+
+
+def model_to_make(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path | None:
+    """Where an encoder will lie that is to be pre-trained first; None where there is nothing to wait for."""
+    if config.kind != "sample":
+        return None
+    _, target = sample_place(config, paths, generate_world(paths.cache / "world", say))
+    return None if (target / RECORD_FILE).is_file() else target
 
 
 def place_model(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> Path:

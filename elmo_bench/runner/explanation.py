@@ -17,9 +17,9 @@ CONF = Path(__file__).resolve().parents[2] / "conf"
 
 def overview(usage: str) -> str:
     """How to run, and the choices of every group."""
-    groups = sorted(path for path in CONF.iterdir() if path.is_dir())
+    groups = [*sorted({path.parent for path in CONF.glob("*/*.yaml")}), CONF / "hydra" / "launcher"]
     lines = [
-        f"  {group.name:10} {' '.join(sorted(file.stem for file in group.glob('*.yaml')))}"
+        f"  {group.relative_to(CONF)!s:14} {' '.join(sorted(file.stem for file in group.glob('*.yaml')))}"
         for group in groups
     ]
     return "\n".join([usage.strip(), "", *lines])
@@ -31,16 +31,21 @@ def explain_composition(error: Exception, name: str, arguments: list[str]) -> st
     if group := re.search(r"Could not find '([\w@/]+)/([^'/]+)'", message):
         choices = sorted(path.stem for path in (CONF / group[1]).glob("*.yaml"))
         hint = nearest(group[2], choices)
-        return (
-            f"error: {group[1]}={group[2]}: there is no such choice{hint} (there are: {', '.join(choices)})"
-        )
+        called = called_on(name, group[1])
+        return f"error: {called}={group[2]}: there is no such choice{hint} (there are: {', '.join(choices)})"
     if key := re.search(r"Could not override '([^']+)'", message):
         hint = nearest(key[1], known_keys(name, arguments))
         return f"error: {key[1]}: there is no such key{hint}"
     if group := re.search(r"You must specify '([^']+)'", message):
         choices = sorted(path.stem for path in (CONF / group[1]).glob("*.yaml"))
-        return f"error: choose a {group[1]}: {group[1]}={choices[0]} (there are: {', '.join(choices)})"
+        called = called_on(name, group[1])
+        return f"error: choose a {group[1]}: {called}={choices[0]} (there are: {', '.join(choices)})"
     return f"error: {message}"
+
+
+def called_on(name: str, group: str) -> str:
+    """A group's name on the command line: `finetune=ner` is a choice of task to Hydra."""
+    return name if (name, group) == ("finetune", "task") else group
 
 
 def known_keys(name: str, arguments: list[str]) -> list[str]:

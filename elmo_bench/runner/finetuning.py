@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from elmo_bench.data.text import TargetVocabulary, TextCorpus
 from elmo_bench.files import make_once
 from elmo_bench.fingerprint import hash_value
 from elmo_bench.runner.entry import say
+from elmo_bench.runner.planning import Place
 from elmo_bench.runner.plugin import load_task
 from elmo_bench.runner.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
@@ -48,6 +50,22 @@ class FinetuneCommand(Config):
     limits: LimitsConfig
     seed: int = Field(ge=0, lt=2**31)
     paths: PathsConfig
+    plan: bool = False
+
+
+def place_finetuning(values: dict[str, Any]) -> Place:
+    """Where the fine-tuned model's record lies or will lie; nothing is computed."""
+    command = read_config(FinetuneCommand, values)
+    corpus = sources.prepare(command.task, command.data, command.paths, say)
+    record = command.paths.models / name_model(command, corpus) / "record.json"
+    facts = describe_finetuning(command, corpus)
+    done = False
+    if record.is_file():
+        found = json.loads(record.read_bytes())
+        settings = {"seed": command.seed, "finished": True, "finetuned": facts}
+        done = contains(found, {**settings, "config": command.bilm})
+    key = hash_value([facts, command.seed, command.bilm, str(record)])
+    return Place(key, record, done, f"fine-tuning on {command.task.name}", None)
 
 
 def finetune_one(values: dict[str, Any]) -> Path:
@@ -69,7 +87,7 @@ def finetune_one(values: dict[str, Any]) -> Path:
         )
     start = place_model(command.encoder, command.paths, command.trainer, say)
     options, _, _, vocabulary = find_trained(start)
-    name = command.name or f"{base_name(command.encoder)}-{command.task.name}-{corpus.name}"
+    name = name_model(command, corpus)
     config = PretrainConfig(
         bilm=complete_settings(command.bilm, name, options, vocabulary),
         trainer=command.trainer,
@@ -78,15 +96,6 @@ def finetune_one(values: dict[str, Any]) -> Path:
     )
     text = write_text(command, task, corpus, say)
     streams = {path.stem.removeprefix("dev-"): path for path in sorted(text.glob(STREAM_FILES))}
-    facts = {
-        "finetuned": {
-            "encoder": base_name(command.encoder),
-            "task": command.task.name,
-            "source": corpus.source,
-            "corpus": corpus.name,
-            "data_sha256": corpus.fingerprints(),
-        }
-    }
     run = Pretraining(
         config,
         TextCorpus((text / TRAINING_FILE,), tuple(streams.values())),
@@ -94,10 +103,32 @@ def finetune_one(values: dict[str, Any]) -> Path:
         work=command.paths.runs / "pretraining" / name,
         start=start,
         streams=streams,
-        facts=facts,
+        facts={"finetuned": describe_finetuning(command, corpus)},
         environment=describe_environment(),
     )
     return pretrain(run, say) / "record.json"
+
+
+def contains(found: Any, wanted: Any) -> bool:
+    """Whether a recorded value says all that is wanted; it may say more."""
+    if isinstance(found, dict) and isinstance(wanted, Mapping):
+        return all(key in found and contains(found[key], value) for key, value in wanted.items())
+    return bool(found == wanted)
+
+
+def name_model(command: FinetuneCommand, corpus: Corpus) -> str:
+    return command.name or f"{base_name(command.encoder)}-{command.task.name}-{corpus.name}"
+
+
+def describe_finetuning(command: FinetuneCommand, corpus: Corpus) -> dict[str, Any]:
+    """What was trained on with what, for the record."""
+    return {
+        "encoder": base_name(command.encoder),
+        "task": command.task.name,
+        "source": corpus.source,
+        "corpus": corpus.name,
+        "data_sha256": corpus.fingerprints(),
+    }
 
 
 def base_name(encoder: EncoderConfig) -> str:

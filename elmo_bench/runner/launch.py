@@ -2,33 +2,99 @@
 
 from __future__ import annotations
 
-import json
 import os
+import platform
+import re
 import signal
 import sys
 import time
 import traceback
 from collections.abc import Callable
+from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
 import hydra
 from hydra.core.hydra_config import HydraConfig
 from hydra.errors import HydraException
-from omegaconf import DictConfig, OmegaConf
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from elmo_bench.files import write_atomically
 from elmo_bench.runner.explanation import CONF, explain_composition, overview
 from elmo_bench.runner.own_models import offer_models
-from elmo_bench.runner.sweeps import OUTCOME, JobEnd, conclude, read_ends
+from elmo_bench.runner.planning import Place, describe_plan, describe_sum, plan_jobs
+from elmo_bench.runner.slots import take_gpu
+from elmo_bench.runner.sweeps import KILLED, JobEnd, conclude, read_ends, write_end
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
-Job = Callable[[dict[str, Any]], Path | None]
-"""What one composed configuration is handed to; it answers with the record's file, where it wrote one."""
+SEED = "seed="
+IN_PROCESS = "BasicLauncher"
 
 
-def launch(name: str, usage: str, arguments: list[str], job: Job) -> int:
+@dataclass(frozen=True)
+class Entry:
+    """What the jobs of one of the scripts are."""
+
+    name: str  # of its file in conf
+    run: Callable[[dict[str, Any]], Path | None]  # answers with the record's file, where it wrote one
+    place: Callable[[dict[str, Any]], Place] | None = None  # without it every job is launched
+    stand_ins: tuple[str, ...] = ()  # choices that a sweep's jobs make for themselves, but Hydra wants before
+
+
+class TaskFunction:
+    """What Hydra calls for every job, here or in a process of a launcher."""
+
+    def __init__(self, entry: Entry, many: bool, only_plan: bool) -> None:
+        self.entry = entry
+        self.many = many
+        self.only_plan = only_plan
+        self.stand_ins: list[str] = []
+        self.end: JobEnd | None = None  # of a single job
+
+    def __call__(self, composed: DictConfig) -> None:
+        hydra_config = HydraConfig.get()
+        overrides = list(hydra_config.overrides.task)
+        in_process = str(hydra_config.launcher._target_).endswith(IN_PROCESS)
+        values = plain(composed)
+        if self.only_plan and self.entry.place:
+            self.end = guard(lambda: self._show(overrides, values), overrides)
+            return
+        directory = Path(hydra_config.runtime.output_dir)
+        if self.many:
+            write_end(directory, JobEnd(overrides, 1, KILLED))  # until it says otherwise
+            if not in_process:
+                take_slot(values, hydra_config.job.num)
+        self.end = guard(lambda: self.entry.run(values), overrides)
+        if self.many:
+            write_end(directory, self.end)
+        # The person asked to stop, not only this job; on a cluster the others are none of its business.
+        if self.end.exit_code == InterruptedRunError.exit_code and in_process:
+            raise KeyboardInterrupt
+
+    def choose(
+        self, jobs: list[list[str]], sweep: Path, compose: Callable[[list[str]], DictConfig]
+    ) -> list[list[str]]:
+        """The jobs to launch: say what is planned, and write down how those end that are not started."""
+        if self.entry.place is None:
+            return jobs
+        place = self.entry.place
+        plan = plan_jobs(jobs, Composer(compose).place_with(place))
+        if self.only_plan:
+            print(describe_plan(plan), flush=True)
+            return []
+        print("\n".join(describe_sum(plan)), flush=True)
+        for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
+            write_end(sweep / str(number), job.end())
+        return [job.overrides for job in plan.missing]
+
+    def _show(self, overrides: list[str], values: dict[str, Any]) -> None:
+        assert self.entry.place
+        place = self.entry.place(values)
+        print(describe_plan(plan_jobs([overrides], lambda _: place)))
+
+
+def launch(entry: Entry, usage: str, arguments: list[str]) -> int:
     """Run what the command line asks for and answer with the exit code."""
     if {"-h", "--help"} & set(arguments):
         print(overview(usage))
@@ -36,33 +102,62 @@ def launch(name: str, usage: str, arguments: list[str], job: Job) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of being printed by Hydra
     sweep = Path(f"results/sweeps/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
     many = "-m" in arguments or "--multirun" in arguments
-    ends: list[JobEnd] = []
-
-    def task_function(composed: DictConfig) -> None:
-        overrides = list(HydraConfig.get().overrides.task)
-        directory = Path(HydraConfig.get().runtime.output_dir) if many else None
-        end = guard(lambda: job(plain(composed)), overrides)
-        if directory:
-            write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
-        ends.append(end)
-        if end.exit_code == InterruptedRunError.exit_code:
-            raise KeyboardInterrupt  # the person asked to stop, not only this job
-
+    if not many and any(argument.startswith("+experiment=") for argument in arguments):
+        print("error: an experiment is many runs: put -m before it", file=sys.stderr)
+        return UsageError.exit_code
+    function = TaskFunction(entry, many, only_plan="plan=true" in (word.lower() for word in arguments))
     offer_models(arguments)
-    sys.argv = [sys.argv[0], *arguments, *([f"hydra.sweep.dir={sweep}"] if many else [])]
-    main = hydra.main(version_base=None, config_path=str(CONF), config_name=name)(task_function)
+    sys.argv = [sys.argv[0], *arguments]
+    if many:
+        given = {argument.partition("=")[0] for argument in arguments}
+        function.stand_ins = [choice for choice in entry.stand_ins if choice.partition("=")[0] not in given]
+        sys.argv += [*function.stand_ins, f"hydra.sweep.dir={sweep}"]
+    main = hydra.main(version_base=None, config_path=str(CONF), config_name=entry.name)(function)
     try:
         main()
     except KeyboardInterrupt:
         if many:
             conclude(read_ends(sweep))
         return InterruptedRunError.exit_code
+    except BenchError as error:
+        print(f"error: {error}", file=sys.stderr)
+        return error.exit_code
     except (HydraException, OmegaConfBaseException) as error:
-        print(explain_composition(error, name, arguments), file=sys.stderr)
+        print(explain_composition(error, entry.name, arguments), file=sys.stderr)
         return UsageError.exit_code
-    if many:
+    if many and not function.only_plan:
         return conclude(read_ends(sweep))
-    return ends[0].exit_code if ends else 0
+    return function.end.exit_code if function.end else 0
+
+
+class Composer:
+    """Composes the configurations of a sweep's jobs; those that differ in their seed alone only once."""
+
+    def __init__(self, compose: Callable[[list[str]], DictConfig]) -> None:
+        self.compose = cache(lambda overrides: plain(without_hydra(compose(list(overrides)))))
+
+    def place_with(self, place: Callable[[dict[str, Any]], Place]) -> Callable[[list[str]], Place]:
+        def place_job(overrides: list[str]) -> Place:
+            seeds = [word for word in overrides if re.fullmatch(rf"{SEED}\d+", word)]
+            values = self.compose(tuple(word for word in overrides if word not in seeds))
+            seed = {SEED[:-1]: int(seeds[-1].removeprefix(SEED))} if seeds else {}
+            return place({**values, **seed})
+
+        return place_job
+
+
+def without_hydra(composed: DictConfig) -> DictConfig:
+    """What a job is handed: all but Hydra's own part."""
+    with open_dict(composed), read_write(composed):
+        del composed["hydra"]
+    return composed
+
+
+def take_slot(values: dict[str, Any], number: int) -> None:
+    """Give a job that runs beside others a GPU of its own, where it wants one."""
+    trainer = values.get("trainer", {})
+    if trainer.get("accelerator") != "cpu" and trainer.get("devices") == 1:
+        take_gpu(number, Path(values["paths"]["cache"]) / "slots" / platform.node())
 
 
 def plain(composed: DictConfig) -> dict[str, Any]:

@@ -8,8 +8,8 @@ from typing import Any
 
 from elmo_bench import sources
 from elmo_bench.config import RunConfig
-from elmo_bench.fingerprint import hash_file
-from elmo_bench.runner.encoders import FoundEncoder, find_encoder
+from elmo_bench.fingerprint import hash_file_once
+from elmo_bench.runner.encoders import FoundEncoder, find_encoder, model_to_make
 from elmo_bench.runner.identity import condition_of, identify
 from elmo_bench.runner.plugin import load_task
 from elmo_bench.sources import Corpus
@@ -40,9 +40,28 @@ def prepare(config: RunConfig, say: Say) -> Prepared:
         encoder = find_encoder(config.encoder, config.paths, config.trainer, say)
     data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
-    condition = condition_of(identity)
-    directory = config.paths.runs / config.task.name / f"{condition}-s{config.seed}"
-    return Prepared(task, corpus, data, encoder, identity, condition, directory)
+    return Prepared(
+        task, corpus, data, encoder, identity, condition_of(identity), run_directory(config, identity)
+    )
+
+
+def foresee(config: RunConfig, say: Say) -> Path:
+    """The directory that a run has or will have; no encoder is made for it.
+
+    With an encoder that is still to be made nothing can have been done: its model's place stands for it.
+    """
+    to_make = None
+    if config.elmo.where != "none":
+        to_make = model_to_make(config.encoder, config.paths, say)
+    if to_make is None:
+        return prepare(config, say).directory
+    task = load_task(config.task)
+    data = sources.prepare(config.task, config.data, config.paths, say).fingerprints()
+    return run_directory(config, identify(config, task.version, data, to_make.name, hash_words(config)))
+
+
+def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
+    return config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
 
 
 def hash_words(config: RunConfig) -> str | None:
@@ -55,4 +74,4 @@ def hash_words(config: RunConfig) -> str | None:
             f"{file}: no such file (words.file). Any GloVe or word2vec text file will do, plain or .gz; "
             "or choose words=random"
         )
-    return hash_file(file)
+    return hash_file_once(file)

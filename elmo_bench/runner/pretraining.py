@@ -12,8 +12,8 @@ from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
 from elmo_bench.config import Config, PathsConfig, TrainerConfig, read_config
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.runner.entry import say
-from elmo_bench.runner.finetuning import finetune_one
-from elmo_bench.runner.launch import launch
+from elmo_bench.runner.experiments import FINETUNINGS
+from elmo_bench.runner.launch import Entry, launch
 from elmo_bench.types import UsageError
 
 FINETUNE = "finetune="  # on the command line, before the name of a task
@@ -41,8 +41,8 @@ def launch_training(usage: str, arguments: list[str]) -> int:
     # A process of a distributed run is started with the words that Hydra was given.
     if any(argument.startswith((FINETUNE, TASK)) for argument in arguments):
         chosen = [re.sub(f"^{FINETUNE}", TASK, argument) for argument in arguments]
-        return launch("finetune", usage, chosen, finetune_one)
-    return launch("pretrain", usage, arguments, pretrain_one)
+        return launch(FINETUNINGS, usage, chosen)
+    return launch(Entry("pretrain", pretrain_one), usage, arguments)
 
 
 def pretrain_one(values: dict[str, Any]) -> Path:

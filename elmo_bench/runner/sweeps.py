@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 import json
+import shutil
+import sys
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from hydra.errors import HydraException
+
+from elmo_bench.files import write_atomically
 from elmo_bench.types import InterruptedRunError
 
 OUTCOME = "outcome.json"
+CLUSTER = ".submitit"  # where submitit keeps its jobs
+KILLED = "killed before it could say why"
 
 
 @dataclass(frozen=True)
@@ -21,6 +29,56 @@ class JobEnd:
     result: str = ""  # the record's file
 
 
+def write_end(directory: Path, end: JobEnd) -> None:
+    """Leave word of how a job ended in its directory of the sweep."""
+    write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
+
+
+def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], None]) -> None:
+    """Launch jobs; where a launcher gives up because a process died, the others go on without it.
+
+    On one machine the pool has died with all that was in it: what had not ended is started once more, since
+    only one of these jobs is to blame. A cluster's jobs run on by themselves and are waited for.
+    """
+    first, tries = 0, 2
+    while jobs:
+        try:
+            launch(jobs, first)
+            return
+        except HydraException:
+            raise
+        except Exception as error:  # the launchers' own kinds, of packages that need not be installed
+            if wait_for_cluster(sweep / CLUSTER):
+                return
+            tries -= 1
+            places = {str(number): job for number, job in enumerate(jobs, first)}
+            ended = {number for number in places if was_told(sweep / number)}
+            if not tries or not places.keys() - ended:
+                print(f"the launcher gave up: {error}", file=sys.stderr)
+                return
+            first = max(int(path.name) for path in sweep.glob("[0-9]*")) + 1
+            jobs = [job for number, job in places.items() if number not in ended]
+            for number in places.keys() - ended:
+                shutil.rmtree(sweep / number, ignore_errors=True)
+
+
+def wait_for_cluster(folder: Path) -> bool:
+    """Wait until every job that submitit sent out has ended; false where there is none."""
+    sent = sorted(folder.glob("*/*_submitted.pkl"))
+    if sent:
+        from submitit import SlurmJob
+
+        for path in sent:
+            SlurmJob(folder=path.parent, job_id=path.name.removesuffix("_submitted.pkl")).wait()
+    return bool(sent)
+
+
+def was_told(directory: Path) -> bool:
+    """Whether a job ended by itself: it left word of more than its start."""
+    outcome = directory / OUTCOME
+    return outcome.exists() and json.loads(outcome.read_text())["error"] != KILLED
+
+
 def read_ends(sweep: Path) -> list[JobEnd]:
     """How the jobs of a sweep ended; one that wrote nothing was killed."""
     ends = []
@@ -29,7 +87,7 @@ def read_ends(sweep: Path) -> list[JobEnd]:
         if outcome.exists():
             ends.append(JobEnd(**json.loads(outcome.read_text())))
         else:
-            ends.append(JobEnd([f"job {directory.name}"], 1, "killed before it could say why"))
+            ends.append(JobEnd([f"job {directory.name}"], 1, KILLED))
     return ends
 
 
@@ -38,13 +96,23 @@ def conclude(ends: list[JobEnd]) -> int:
     failed = [end for end in ends if end.exit_code]
     results = sorted({end.result for end in ends if end.result})
     if results:
-        from elmo_bench.records import read_record
-        from elmo_bench.report.summary import summarise
-
-        print(f"\n{summarise([read_record(Path(result)) for result in results])}")
+        print(f"\n{summarise_results([Path(result) for result in results])}")
     print(f"\n{len(ends) - len(failed)} of {len(ends)} jobs done")
     for end in failed:
         print(f"  failed: {' '.join(end.overrides)}\n    {end.error}")
     if any(end.exit_code == InterruptedRunError.exit_code for end in failed):
         return InterruptedRunError.exit_code
     return 1 if failed else 0
+
+
+def summarise_results(results: list[Path]) -> str:
+    """The runs' scores and the fine-tuned models' perplexities, whatever the jobs made."""
+    from elmo_bench.records import read_record
+    from elmo_bench.report.perplexities import summarise_perplexities
+    from elmo_bench.report.summary import summarise
+
+    contents = [json.loads(result.read_bytes()) for result in results]
+    models = [content for content in contents if content["kind"] == "bilm"]
+    runs = [path for path, content in zip(results, contents, strict=True) if content["kind"] == "run"]
+    parts = [summarise([read_record(path) for path in runs]), summarise_perplexities(models)]
+    return "\n\n".join(filter(None, parts))

@@ -1,0 +1,46 @@
+"""A GPU for each job that runs beside others on one machine."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+from filelock import FileLock, Timeout
+
+VISIBLE = "CUDA_VISIBLE_DEVICES"
+_held: list[FileLock] = []  # until the process ends
+
+
+def usable_gpus() -> list[str]:
+    """The GPUs that this process may use, as CUDA_VISIBLE_DEVICES names them."""
+    if VISIBLE in os.environ:
+        return [name for name in os.environ[VISIBLE].split(",") if name]
+    devices = sorted(Path("/dev").glob("nvidia[0-9]*"), key=lambda path: (len(path.name), path.name))
+    return [path.name.removeprefix("nvidia") for path in devices]
+
+
+def take_gpu(job: int, slots: Path) -> str | None:
+    """Keep this process to one GPU that no other holds, or to one by the job's number where all are held.
+
+    A process keeps its first GPU through all of its jobs: CUDA reads the variable once.
+    """
+    gpus = usable_gpus()
+    if not gpus:
+        return None
+    if _held:
+        return os.environ[VISIBLE]
+    slots.mkdir(parents=True, exist_ok=True)
+    by_number = gpus[job % len(gpus) :] + gpus[: job % len(gpus)]
+    chosen = next((gpu for gpu in by_number if _hold(slots / f"gpu-{gpu}.lock")), by_number[0])
+    os.environ[VISIBLE] = chosen
+    return chosen
+
+
+def _hold(path: Path) -> bool:
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return False
+    _held.append(lock)
+    return True
