@@ -2,6 +2,12 @@
 
 from __future__ import annotations
 
+import shlex
+from collections.abc import Sequence
+
+from hydra.core.hydra_config import HydraConfig
+from hydra.types import RunMode
+
 from elmo_bench.records import Record
 from elmo_bench.report.conditions import describe_condition, is_baseline
 from elmo_bench.runner.job import Outcome
@@ -24,12 +30,21 @@ def announce(outcome: Outcome) -> None:
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {place}: layer weights {weights}, gamma {learnt['gamma']:.3f}")
     print(f"  record: {outcome.directory / 'result.json'}")
-    if outcome.status == "done":
-        print(f"  next:   {suggest(record)}")
+    overrides = typed_overrides()
+    if outcome.status == "done" and overrides:
+        print(f"  next:   {suggest(record, overrides)}")
 
 
-def suggest(record: Record) -> str:
-    """The command a person is likely to want now."""
-    if is_baseline(record):
-        return f"python run.py task={record.task} data={record.source}   (the same with ELMo)"
-    return f"python run.py task={record.task} data={record.source} elmo=none   (the baseline)"
+def typed_overrides() -> Sequence[str]:
+    """What the person typed for this one run; nothing in a sweep, which has its partners within itself."""
+    if not HydraConfig.initialized() or HydraConfig.get().mode is RunMode.MULTIRUN:
+        return ()
+    return list(HydraConfig.get().overrides.task)
+
+
+def suggest(record: Record, overrides: Sequence[str]) -> str:
+    """The command a person is likely to want now: the same but for ELMo."""
+    kept = [word for word in overrides if word.lstrip("+~").partition("=")[0].split(".")[0] != "elmo"]
+    kept = [word for word in kept if not word.startswith("force=")]
+    added, title = ((), "the same with ELMo") if is_baseline(record) else (("elmo=none",), "the baseline")
+    return f"{shlex.join(['python', 'run.py', *kept, *added])}   ({title})"
