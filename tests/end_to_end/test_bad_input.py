@@ -72,3 +72,9 @@ def test_help_names_every_task() -> None:
     answer, output, _ = finish("--help")
     assert answer == 0
     assert "task=ner elmo.lambda=0.001" in output
+
+
+def test_a_mistyped_task_to_fine_tune_on_is_named_as_it_was_typed() -> None:
+    code, _, errors = finish("encoder=sample", "finetune=nerr", script="pretrain.py")
+    assert "finetune=nerr: there is no such choice; did you mean 'ner'?" in errors
+    assert code == 2
