@@ -11,8 +11,9 @@ from elmo_bench.sample.lexicon import Scope
 from elmo_bench.sample.nouns import NOUNS, PEOPLE
 from elmo_bench.sample.relations import RELATIONS
 from elmo_bench.sample.seeds import seeded
+from elmo_bench.sample.sentences import Mention, Sentence
 from elmo_bench.sample.story import Entity, Event, new_event
-from elmo_bench.sample.surface import Mention, Sentence, Teller
+from elmo_bench.sample.surface import Teller
 
 _SHELVES: dict[str, tuple[str, ...]] = {"f": PEOPLE["female"], "m": PEOPLE["male"]}
 _TOLD = (

@@ -12,7 +12,7 @@ from elmo_bench.sample.lexicon import Scope, verb
 from elmo_bench.sample.nouns import NOUNS
 from elmo_bench.sample.relations import RELATIONS, Relation
 from elmo_bench.sample.seeds import seeded
-from elmo_bench.sample.surface import tagged
+from elmo_bench.sample.sentences import tagged
 
 LABELS = ("entailment", "neutral", "contradiction")
 COUNTS: tuple[str, ...] = ("two", "three", "four", "five", "six", "seven")

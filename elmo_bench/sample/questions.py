@@ -11,8 +11,9 @@ from elmo_bench.sample.grammar import Frame
 from elmo_bench.sample.lexicon import Scope, verb
 from elmo_bench.sample.relations import RELATIONS
 from elmo_bench.sample.seeds import seeded
+from elmo_bench.sample.sentences import Sentence
 from elmo_bench.sample.story import Entity, Event, new_entity, new_event
-from elmo_bench.sample.surface import Sentence, Teller
+from elmo_bench.sample.surface import Teller
 
 _TOLD = ("S V:VBD O T .", "S V:VBD O .", "S V:VBD O W .", "W , S V:VBD O .")
 _TOLD_PASSIVE = ("N BE:N V:VBN BY .", "N BE:N V:VBN BY T .")

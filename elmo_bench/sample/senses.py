@@ -11,8 +11,9 @@ from elmo_bench.sample.lexicon import Scope, senses, verb
 from elmo_bench.sample.nouns import NOUNS
 from elmo_bench.sample.relations import RELATIONS
 from elmo_bench.sample.seeds import seeded
+from elmo_bench.sample.sentences import Sentence, Token
 from elmo_bench.sample.story import CAST_KINDS, Entity, Event, new_entity, new_event
-from elmo_bench.sample.surface import Sentence, Token, tell
+from elmo_bench.sample.surface import tell
 from elmo_bench.sample.tagging import universal_tag
 
 _NOUN_FILES: dict[str, int] = {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from elmo_bench.sample.surface import Proposition, Sentence, Token
+from elmo_bench.sample.sentences import Proposition, Sentence, Token
 
 NAME_TAGS: dict[str, str] = {"person": "PER", "place": "LOC", "organisation": "ORG", "work": "MISC"}
 

@@ -12,9 +12,10 @@ from elmo_bench.sample.lexicon import Scope
 from elmo_bench.sample.questions import squad_json
 from elmo_bench.sample.seeds import seeded
 from elmo_bench.sample.senses import inventory, sense_sentences, unified_xml
+from elmo_bench.sample.sentences import Sentence
 from elmo_bench.sample.sentiment import write_review
 from elmo_bench.sample.story import write_story
-from elmo_bench.sample.surface import Sentence, tell_story
+from elmo_bench.sample.surface import tell_story
 from elmo_bench.sample.tagging import conll2003, conll2012_roles, conllu
 from elmo_bench.sample.text import STORY_LENGTH, plain_text
 

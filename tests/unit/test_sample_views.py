@@ -16,8 +16,8 @@ from elmo_bench.sample.inflection import article, conjugate, pluralise
 from elmo_bench.sample.lexicon import Scope
 from elmo_bench.sample.questions import write_paragraph
 from elmo_bench.sample.seeds import seeded
+from elmo_bench.sample.sentences import tagged
 from elmo_bench.sample.sentiment import Node, join, negate, write_review
-from elmo_bench.sample.surface import tagged
 from elmo_bench.sample.tagging import name_tags
 from elmo_bench.sample.world import SPLITS, WorldSize, told_stories, world_files
 
