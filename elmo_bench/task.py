@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar
+from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from torch import Tensor
 
@@ -59,3 +59,12 @@ class Task(Protocol[E]):
 
 
 AnyTask = Task[Any]
+
+
+@runtime_checkable
+class Rendering(Protocol):
+    """What a task offers beside, where predictions have a file format of their own, such as scorers read."""
+
+    def render(self, examples: Sequence[Any], predictions: Sequence[Prediction]) -> str:
+        """The whole file."""
+        ...

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol
+from typing import ClassVar, Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -70,4 +70,13 @@ class Head(Protocol):
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[Prediction]:
         """One plain JSON-serialisable prediction per example."""
+        ...
+
+
+@runtime_checkable
+class Probabilistic(Protocol):
+    """What a head offers beside, where its scores say how probable things are: models can be averaged."""
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """Normalised, named as decode reads them; of an ensemble it reads the logarithm of their mean."""
         ...

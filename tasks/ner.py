@@ -11,6 +11,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
 
+from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
 from elmo_bench.data.tokens import undo_escapes
@@ -82,3 +83,9 @@ class NerTask:
 
     def score(self, counts: Sequence[Counts]) -> Scores:
         return score_entities(counts)
+
+    def render(self, examples: Sequence[NerExample], predictions: Sequence[Prediction]) -> str:
+        """Columns `word gold predicted`, as conlleval reads them."""
+        return tagged_columns(
+            (row.words, row.tags, tags) for row, tags in zip(examples, predictions, strict=True)
+        )

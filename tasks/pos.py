@@ -11,6 +11,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 
+from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.conllu import read_conllu
 from elmo_bench.data.tokens import undo_escapes
@@ -89,3 +90,9 @@ class PosTask:
 
     def score(self, counts: Sequence[Counts]) -> Scores:
         return score_accuracy(counts)
+
+    def render(self, examples: Sequence[PosExample], predictions: Sequence[Prediction]) -> str:
+        """Columns `word gold predicted`, as `score accuracy` reads them."""
+        return tagged_columns(
+            (row.words, row.tags, tags) for row, tags in zip(examples, predictions, strict=True)
+        )

@@ -15,6 +15,8 @@ COMMANDS = {  # in the order people meet them
     "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "embed": "write the vectors of a file of sentences",
+    "predict": "apply a finished run to a new file",
+    "ensemble": "score the mean of the probabilities of several runs",
     "publish": "copy records of finished runs to results/records",
     "summary": "published runs as a small table per task",
     "store": "list or clean what the encoder has computed",

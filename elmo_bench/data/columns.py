@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -65,3 +65,12 @@ def split_columns(line: str) -> tuple[str, ...]:
     """The columns of one line; none for a blank line."""
     stripped = line.strip(" \t")
     return tuple(SEPARATOR.split(stripped)) if stripped else ()
+
+
+def tagged_columns(sentences: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> str:
+    """Rows `word gold predicted`, a blank line after each sentence."""
+    lines = []
+    for words, gold, predicted in sentences:
+        lines += [" ".join(row) for row in zip(words, gold, predicted, strict=True)]
+        lines.append("")
+    return "\n".join(lines)

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import torch
-from torch import nn
+from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
@@ -40,6 +40,10 @@ class PosHead(nn.Module):
         scores = F.linear(inputs, self.weight, self.bias)  # (rows, time, tags)
         loss = F.cross_entropy(scores[text.mask], batch.fields["tags"][text.mask])
         return HeadOutput(loss, {"tags": scores})
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every tag for every token."""
+        return {"tags": output.scores["tags"].softmax(dim=2)}
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[list[str]]:
         """The best tag of every token."""

@@ -72,6 +72,10 @@ class SrlHead(nn.Module):
         loss = (packing.unpack(losses.unsqueeze(1), text.mask).squeeze(2).sum(1) / text.mask.sum(1)).mean()
         return HeadOutput(loss, {"emissions": packing.unpack(logits, text.mask)})
 
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every tag for every token; legality is left to decode (He et al. 2017)."""
+        return {"emissions": output.scores["emissions"].softmax(dim=2)}
+
     def decode(self, output: HeadOutput, batch: Batch) -> list[list[list[str | int]]]:
         """The phrases [label, start, end] of each predicate from its best legal tags."""
         paths = viterbi(

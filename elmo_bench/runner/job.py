@@ -15,6 +15,7 @@ from filelock import FileLock, Timeout
 from safetensors.torch import save_file
 
 from elmo_bench.config import RunConfig
+from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.fingerprint import hash_file
 from elmo_bench.records import Record, read_record, write_counts, write_predictions, write_record
 from elmo_bench.representations.injection import Injection
@@ -75,7 +76,7 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
     directory.mkdir(parents=True, exist_ok=True)
     material = gather(config, prepared, say)
     gathered = time.perf_counter()
-    module = build_module(config, prepared, material)
+    module = build_module(config, prepared, material.vocabularies)
     tracker = build_tracker(config.tracking, directory, say)
     tracker.start(f"{config.task.name}-{directory.name}", config.model_dump(mode="json", by_alias=True))
     fitted = fit_module(module, config, prepared, material, tracker, say)
@@ -97,12 +98,12 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
     return record
 
 
-def build_module(config: RunConfig, prepared: Prepared, material: Material) -> TaskModule:
+def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabularies) -> TaskModule:
     """Head and injection with weights drawn from the seed alone."""
     torch.manual_seed(seed_at(config.seed, -1))
     card = prepared.encoder.card if prepared.encoder else None
     injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
-    head = prepared.task.build_head(material.vocabularies, injection.widths)
+    head = prepared.task.build_head(vocabularies, injection.widths)
     return TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed)
 
 

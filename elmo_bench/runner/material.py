@@ -10,6 +10,7 @@ from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import WordTable, read_vectors, word_table
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.representations.store import Store
+from elmo_bench.runner.encoders import FoundEncoder
 from elmo_bench.runner.preparation import Prepared
 from elmo_bench.runner.selection import choose_examples, read_corpus
 from elmo_bench.task import AnyTask, Example
@@ -40,17 +41,27 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
     for split, counts in reading.left_out.items():
         say(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
-    table = read_words(config, sentences_of(task, examples["train"]))
+    vocabularies = build_vocabularies(config, task, examples["train"])
+    table = vocabularies.words
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
-    vocabularies = Vocabularies(table, task.vocabularies(examples["train"]))
-    indexed = {
-        split: [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in rows]
-        for split, rows in examples.items()
-    }
+    indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
     # A run on a few examples encodes only those; any other reads a part of the whole file's store.
     encoded = examples if config.limit else everything
     layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
     return Material(examples, indexed, layers, vocabularies, coverage, reading.left_out)
+
+
+def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:
+    """All that turns strings into numbers: a function of the training examples, the vectors and the seed."""
+    table = read_words(config, sentences_of(task, training))
+    return Vocabularies(table, task.vocabularies(training))
+
+
+def number_examples(
+    task: AnyTask, examples: Iterable[Example], vocabularies: Vocabularies
+) -> list[IndexedExample]:
+    """Examples as tensors, with the sentences that their representations are looked up by."""
+    return [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in examples]
 
 
 def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:
@@ -72,13 +83,18 @@ def open_layers(
     """Where the layers of a split's sentences are looked up."""
     if prepared.encoder is None:
         return no_layers
-    store = Store(
+    label = f"{config.task.name} {prepared.corpus.name} {split}"
+    store = build_store(config, prepared.encoder, say)
+    return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch
+
+
+def build_store(config: RunConfig, encoder: FoundEncoder, say: Say) -> Store:
+    """Where an encoder's layers are kept, as the configuration has it."""
+    return Store(
         config.paths.cache / "store",
-        prepared.encoder.card,
-        prepared.encoder.load,
+        encoder.card,
+        encoder.load,
         dtype=config.store.dtype,
         mode=config.store.mode,
         say=say,
     )
-    label = f"{config.task.name} {prepared.corpus.name} {split}"
-    return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch

@@ -1,0 +1,33 @@
+"""Plain text as a file of a format that needs labels: they are put in, and mean nothing."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elmo_bench.data.conllu import COLUMNS
+from elmo_bench.data.lines import read_lines, require_any
+from elmo_bench.types import UsageError, Words
+
+LABELLABLE = ("columns", "conllu")
+
+
+def label_blindly(text: Path, format_name: str, target: Path) -> None:
+    """One tokenised sentence per line as sentences of the format; empty lines are passed over."""
+    if format_name not in LABELLABLE:
+        raise UsageError(
+            f"--text: {text} cannot be brought into the format {format_name}; plain text serves tasks that "
+            f"read {' or '.join(LABELLABLE)}"
+        )
+    sentences = (tuple(line.split()) for _, line in read_lines(text))
+    written = [_rows(words, format_name) for words in require_any(text, filter(None, sentences), "sentence")]
+    target.write_text("\n".join(written), encoding="utf-8")
+
+
+def _rows(words: Words, format_name: str) -> str:
+    if format_name == "columns":
+        return "".join(f"{word} O\n" for word in words)
+    rows = []
+    for number, word in enumerate(words, start=1):
+        cells = [str(number), word, "_", "X", "X", *["_"] * (COLUMNS - 5)]
+        rows.append("\t".join(cells) + "\n")
+    return "".join(rows)

@@ -1,0 +1,179 @@
+"""predict and ensemble: a finished run says again what it said, and says it of new files."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_bench.commands.dispatch import main
+from elmo_bench.records import read_record
+from elmo_bench.runner.job import run_job
+from elmo_bench.sources import prepare
+from tests.composition import run_config
+
+TINY = ("bilm@encoder.bilm=tiny", "trainer.threads=1", "tracking=off")
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("prediction")
+
+
+def finished(root: Path, *overrides: str) -> Path:
+    """The directory of a run with these overrides."""
+    return run_job(run_config(*overrides, *TINY, root=root), lambda message: None).directory
+
+
+@pytest.fixture(scope="module")
+def pos_runs(root: Path) -> list[Path]:
+    return [finished(root, "task=pos", "task.training.epochs=2", f"seed={seed}") for seed in (1, 2)]
+
+
+@pytest.fixture(scope="module")
+def ner_run(root: Path) -> Path:
+    return finished(root, "task=ner", "task.training.epochs=1")
+
+
+def own_test_file(directory: Path) -> Path:
+    """The run's own test file."""
+    config = run_config(f"task={directory.parent.name}", root=directory.parents[2])
+    return prepare(config.task, config.data, config.paths, print).files["test"].paths[0]
+
+
+def rows(path: Path) -> list[Any]:
+    return [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+
+
+def test_its_own_test_file_gives_its_own_predictions(
+    ner_run: Path, pos_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for directory in (ner_run, pos_runs[0]):
+        target = tmp_path / f"{directory.name}.jsonl"
+        assert main(["predict", str(directory), str(own_test_file(directory)), "--output", str(target)]) == 0
+        assert target.read_bytes() == (directory / "predictions-test.jsonl").read_bytes()
+        record = read_record(directory / "result.json")
+        score = record.scores["test"][record.metric]
+        assert f"{record.metric} {score:.2f} against the labels" in capsys.readouterr().err
+
+
+def test_plain_text_is_tagged(ner_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = tmp_path / "text.txt"
+    text.write_text("Ada Lovelace visited Paris .\n\nIt rained .\n")
+    assert main(["predict", str(ner_run), str(text), "--text", "--words"]) == 0
+    printed = capsys.readouterr()
+    first, second = map(json.loads, printed.out.splitlines())
+    assert first["sentences"] == {"text": [["Ada", "Lovelace", "visited", "Paris", "."]]}
+    assert len(first["prediction"]) == 5
+    assert (second["id"], len(second["prediction"])) == ("test-2", 3)
+    assert "against" not in printed.err  # there is no gold to be measured against
+
+
+@pytest.mark.parametrize(("kind", "metric"), [("ner", "f1"), ("pos", "accuracy")])
+def test_the_conventional_file_scores_as_the_run_did(
+    kind: str,
+    metric: str,
+    ner_run: Path,
+    pos_runs: list[Path],
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    directory = {"ner": ner_run, "pos": pos_runs[0]}[kind]
+    target = tmp_path / "tagged.txt"
+    command = [
+        "predict",
+        str(directory),
+        str(own_test_file(directory)),
+        "--conventional",
+        "--output",
+        str(target),
+    ]
+    assert main(command) == 0
+    capsys.readouterr()
+    assert main(["score", {"pos": "accuracy"}.get(kind, kind), str(target)]) == 0
+    scored = json.loads(capsys.readouterr().out)
+    record = read_record(directory / "result.json")
+    assert scored[metric] == pytest.approx(record.scores["test"][record.metric], abs=0.005)
+
+
+def test_a_run_whose_data_have_changed_is_refused(
+    root: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for split in ("train", "dev", "test"):
+        (tmp_path / split).write_text("Ada B-PER\nsang O\n\nBob B-PER\nslept O\n")
+    files = [f"data.{split}={tmp_path / split}" for split in ("train", "dev", "test")]
+    directory = finished(
+        root, "task=ner", "data=files", "words=random", "encoder=sample", "elmo=none", *files
+    )
+    command = ["predict", str(directory), str(tmp_path / "test")]
+    assert main(command) == 0
+    (tmp_path / "train").write_text("Eve B-PER\nsang O\n\nBob B-PER\nslept O\n")
+    assert main(command) == 2
+    assert "its data files have changed" in capsys.readouterr().err
+
+
+def test_damaged_weights_are_refused(
+    ner_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    copy = tmp_path / ner_run.name
+    shutil.copytree(ner_run, copy)
+    weights = bytearray((copy / "head.safetensors").read_bytes())
+    weights[-1] ^= 1
+    (copy / "head.safetensors").write_bytes(weights)
+    assert main(["predict", str(copy), str(own_test_file(ner_run))]) == 1
+    assert "not what the run wrote" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["no-such-run", "file"], 3, "expected the directory of a finished run"),
+        (["RUN", "no-such-file"], 3, "no-such-file: no such file"),
+        (["RUN", "FILE", "--format", "xml"], 2, "format=xml"),
+        (["RUN", "FILE", "--place", "date=/tmp"], 2, "there is no such place"),
+        (["RUN", "FILE", "--place", "data"], 2, "expected NAME=DIR"),
+    ],
+)
+def test_what_is_not_there_is_named(
+    words: list[str], code: int, message: str, pos_runs: list[Path], capsys: pytest.CaptureFixture[str]
+) -> None:
+    own = {"RUN": str(pos_runs[0]), "FILE": str(own_test_file(pos_runs[0]))}
+    assert main(["predict", *(own.get(word, word) for word in words)]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_an_ensemble_is_scored_beside_its_members(
+    pos_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ensemble", *map(str, pos_runs), "--output", str(tmp_path)]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert lines[0].split() == ["accuracy", "dev", "test"]
+    for directory, line in zip(pos_runs, lines[1:3], strict=True):
+        scores = read_record(directory / "result.json").scores
+        assert line.split()[1:] == [f"{scores[split]['accuracy']:.2f}" for split in ("dev", "test")]
+    assert lines[3].startswith("ensemble")
+    assert len(rows(tmp_path / "predictions-test.jsonl")) == len(rows(pos_runs[0] / "predictions-test.jsonl"))
+
+
+def test_an_ensemble_of_a_run_and_its_twin_is_that_run(
+    root: Path, pos_runs: list[Path], tmp_path: Path
+) -> None:
+    twin = tmp_path / "twin"
+    shutil.copytree(pos_runs[0], twin)
+    assert main(["ensemble", str(pos_runs[0]), str(twin), "--output", str(tmp_path / "out")]) == 0
+    assert rows(tmp_path / "out" / "predictions-test.jsonl") == rows(pos_runs[0] / "predictions-test.jsonl")
+
+
+def test_what_has_no_mean_is_refused(
+    ner_run: Path, pos_runs: list[Path], root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    other = finished(root, "task=ner", "task.training.epochs=1", "seed=2")
+    assert main(["ensemble", str(ner_run), str(other)]) == 2
+    assert "NerHead decodes whole structures" in capsys.readouterr().err
+    assert main(["ensemble", str(pos_runs[0]), str(ner_run)]) == 2
+    assert "another task" in capsys.readouterr().err
+    assert main(["ensemble", str(pos_runs[0])]) == 2
+    assert "two different runs or more" in capsys.readouterr().err
