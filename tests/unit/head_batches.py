@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import torch
@@ -32,6 +32,16 @@ def words(dim: int = 4, trainable: bool = True) -> WordTable:
     matrix = torch.randn(10, dim, generator=torch.Generator().manual_seed(0))
     matrix[:2] = 0
     return WordTable(tuple("abcdefgh"), matrix, trainable)
+
+
+def make_rows(examples: Iterable[tuple[str, Mapping[str, Tensor]]], widths: Widths) -> list[Row]:
+    """Examples with random features, as many as their `words`."""
+    generator = torch.Generator().manual_seed(2)
+
+    def features(length: int) -> list[Tensor]:
+        return [torch.randn(length, width, generator=generator) for width in vars(widths).values()]
+
+    return [Row(name, fields, *features(len(fields["words"]))) for name, fields in examples]
 
 
 def padded(tensors: Sequence[Tensor], extra: int) -> Tensor:
@@ -109,3 +119,9 @@ def assert_padding_and_order_change_nothing(head: Head, rows: Sequence[Row]) -> 
     assert shuffled == [head.decode(plain, batch)[place] for place in order]
     alone = [predictions(head, [row])[0] for row in rows]
     assert alone == head.decode(plain, batch)
+
+
+def assert_sound(head: Head, rows: Sequence[Row]) -> None:
+    """Both of the above."""
+    assert_gradients_everywhere(head, rows)
+    assert_padding_and_order_change_nothing(head, rows)

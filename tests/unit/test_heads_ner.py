@@ -18,6 +18,7 @@ from tests.unit.head_batches import (
     assert_gradients_everywhere,
     assert_padding_and_order_change_nothing,
     fit,
+    make_rows,
     predictions,
     words,
 )
@@ -42,20 +43,16 @@ def build(widths: Widths, word_dim: int = 4, settings: NerHeadSettings = SMALL) 
 
 
 def rows(widths: Widths) -> list[Row]:
-    generator = torch.Generator().manual_seed(2)
-    table = words()
-    made = []
-    for text, tags in SENTENCES:
+    def fields(text: str, tags: str) -> dict[str, torch.Tensor]:
         tokens = tuple(text.split())
         spelt = [CHARACTERS.numbers(token * (place + 1)) for place, token in enumerate(tokens)]
-        fields = {
-            "words": table.ids(tokens),
+        return {
+            "words": words().ids(tokens),
             "characters": torch.nn.utils.rnn.pad_sequence([torch.tensor(word) for word in spelt], True),
             "tags": torch.tensor(TAGS.numbers(convert_tags(tags.split(), "BIOUL"))),
         }
-        features = [torch.randn(len(tokens), width, generator=generator) for width in vars(widths).values()]
-        made.append(Row(text, fields, *features))
-    return made
+
+    return make_rows(((text, fields(text, tags)) for text, tags in SENTENCES), widths)
 
 
 @pytest.mark.parametrize("widths", PLACES, ids=str)

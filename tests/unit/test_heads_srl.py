@@ -17,6 +17,7 @@ from tests.unit.head_batches import (
     assert_padding_and_order_change_nothing,
     collate,
     fit,
+    make_rows,
     predictions,
     words,
 )
@@ -37,18 +38,16 @@ def build(widths: Widths, word_dim: int = 4, layers: int = 4) -> SrlHead:
 
 
 def rows(widths: Widths) -> list[Row]:
-    generator = torch.Generator().manual_seed(2)
-    made = []
-    for text, predicate, tags in PROPOSITIONS:
+    def fields(text: str, predicate: int, tags: str) -> dict[str, torch.Tensor]:
         tokens = tuple(text.split())
-        fields = {
+        return {
             "words": words().ids(tokens),
             "predicate": (torch.arange(len(tokens)) == predicate).long(),
             "tags": torch.tensor(TAGS.numbers(tags.split())),
         }
-        features = [torch.randn(len(tokens), width, generator=generator) for width in vars(widths).values()]
-        made.append(Row(f"{text} {predicate}", fields, *features))
-    return made
+
+    made = ((f"{text} {predicate}", fields(text, predicate, tags)) for text, predicate, tags in PROPOSITIONS)
+    return make_rows(made, widths)
 
 
 @pytest.mark.parametrize("widths", PLACES, ids=str)
