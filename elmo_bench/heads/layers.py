@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -32,23 +34,49 @@ class WordEmbedding(nn.Module):
 class CharacterCnn(nn.Module):
     """Each word's characters through one convolution, ReLU and the maximum over the word's positions."""
 
-    def __init__(self, characters: int, dim: int, filters: int, width: int) -> None:
+    def __init__(self, characters: int, dim: int, filters: int, width: int, dropout: float = 0.0) -> None:
         super().__init__()
         self.dim = filters
         self.width = width
         self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.dropout = nn.Dropout(dropout)  # of what a filter sees, alike wherever a batch repeats a word
         self.filters = nn.Linear(width * dim, filters)
 
     def forward(self, ids: Tensor) -> Tensor:
         """(rows, time, characters) numbers, zero where there is no character, to (rows, time, filters)."""
         words, places = distinct_rows(ids.flatten(0, 1))  # (distinct, characters), (rows * time,)
-        around = F.pad(words, ((self.width - 1) // 2, self.width // 2))
-        real = words != 0
-        windows = around.unfold(1, self.width, 1)[real]  # (real characters, width)
-        features = torch.relu(self.filters(self.vectors(windows).flatten(1)))  # (real characters, filters)
-        # a word without characters, which is padding, takes the initial value
-        best = torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (distinct, filters)
+        look_up = nn.Sequential(self.vectors, self.dropout)
+        best = strongest_features(words, self.width, look_up, self.filters)  # (distinct, filters)
         return best[places].view(*ids.shape[:2], self.dim)  # (rows, time, filters)
+
+
+class CharacterCnns(nn.Module):
+    """Each word's characters through convolutions of several widths side by side."""
+
+    def __init__(self, characters: int, dim: int, filters: int, widths: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.widths = filters * len(widths), tuple(widths)
+        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Linear(width * dim, filters) for width in widths)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(rows, time, characters) numbers, zero where there is no character, to (rows, time, dim)."""
+        words, places = distinct_rows(ids.flatten(0, 1))
+        best = [
+            strongest_features(words, width, self.vectors, filters)
+            for width, filters in zip(self.widths, self.filters, strict=True)
+        ]
+        return torch.cat(best, dim=1)[places].view(*ids.shape[:2], self.dim)
+
+
+def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: nn.Module) -> Tensor:
+    """The maximum of every filter over the places of each word, (words, characters) to (words, filters)."""
+    around = F.pad(words, ((width - 1) // 2, width // 2))
+    real = words != 0
+    windows = around.unfold(1, width, 1)[real]  # (real characters, width)
+    features = torch.relu(filters(vectors(windows).flatten(1)))  # (real characters, filters)
+    # a word without characters, which is padding, takes the initial value
+    return torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (words, filters)
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

@@ -1,0 +1,134 @@
+"""Answers as spans of a text: Clark and Gardner (2017) as the ELMo paper simplified it (A.4, SPEC 3.1)."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import ClassVar, Literal
+
+import torch
+from pydantic import ConfigDict, Field
+from pydantic.dataclasses import dataclass
+from torch import Tensor, nn
+from torch.nn import functional as F
+
+from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.heads.attention import HIDDEN, BiAttention, SelfAttention
+from elmo_bench.heads.gru import BiGru
+from elmo_bench.heads.layers import CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.heads.products import multiply_with_gradient
+from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
+
+CHARACTER_RANGE = 0.05
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SquadHeadSettings:
+    """Sizes and rates of the head; the defaults are the paper's."""
+
+    character_dim: int = Field(default=20, gt=0)
+    character_filters: int = Field(default=100, gt=0)
+    character_width: int = Field(default=5, gt=0)
+    character_dropout: float = Field(default=0.2, ge=0, lt=1)
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training
+    hidden: int = Field(default=90, gt=0)  # of every GRU, per direction
+    dropout: float = Field(default=0.2, ge=0, lt=1)  # variational
+    longest_answer: int = Field(default=17, gt=0)  # in tokens
+
+
+class SquadHead(nn.Module):
+    """[words; characters; ELMo] -> BiGRU -> [.; ELMo] -> attention both ways -> attention within -> span."""
+
+    fitting: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __init__(self, settings: SquadHeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
+        super().__init__()
+        hidden, dim = settings.hidden, 2 * settings.hidden
+        self.longest_answer = settings.longest_answer
+        self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
+        self.characters = CharacterCnn(
+            len(vocabularies["characters"]),
+            settings.character_dim,
+            settings.character_filters,
+            settings.character_width,
+            settings.character_dropout,
+        )
+        nn.init.uniform_(self.characters.vectors.weight, -CHARACTER_RANGE, CHARACTER_RANGE)
+        nn.init.zeros_(self.characters.vectors.weight.data[0])
+        initialise_linear(self.characters.filters)
+        self.dropout = VariationalDropout(settings.dropout)
+        self.reader = BiGru(self.words.dim + self.characters.dim + widths.at_input, hidden)
+        self.between = BiAttention(dim + widths.at_output)
+        self.compare = Rectified(self.between.dim, dim)
+        self.rereader = BiGru(dim, hidden)
+        self.within = SelfAttention(dim)
+        self.reconsider = Rectified(self.within.dim, dim)
+        # without bias: the softmax over tokens is blind to a constant
+        self.start_reader, self.start = BiGru(dim, hidden), nn.Linear(dim, 1, bias=False)
+        self.end_reader, self.end = BiGru(2 * dim, hidden), nn.Linear(dim, 1, bias=False)
+        for border in (self.start, self.end):
+            nn.init.xavier_uniform_(border.weight)
+
+    def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
+        """Cross-entropy of both borders, and every token's score as either."""
+        mask = injected["context"].mask
+        context, question = (
+            self.read(injected[name], batch.fields, name) for name in ("context", "question")
+        )
+        x = self.compare(self.between(context, mask, question, injected["question"].mask))
+        again = self.dropout(self.rereader(self.dropout(x), mask))
+        x = self.dropout(x + self.reconsider(self.within(again, mask)))  # (rows, time, dim)
+        starting = self.start_reader(x, mask)
+        ending = self.end_reader(torch.cat([x, starting], dim=2), mask)
+        start, end = (
+            score(states).squeeze(2).masked_fill(~mask, HIDDEN)
+            for score, states in ((self.start, starting), (self.end, ending))
+        )
+        first, last = batch.fields["span"].unbind(1)
+        loss = F.cross_entropy(start, first) + F.cross_entropy(end, last)
+        return HeadOutput(loss, {"start": start, "end": end})
+
+    def read(self, text: Injected, fields: Mapping[str, Tensor], name: str) -> Tensor:
+        """One of the two texts by the GRU that they share, (rows, time, 2 * hidden + at_output)."""
+        words, characters = self.words(fields[f"{name}_words"]), self.characters(fields[f"{name}_characters"])
+        x = self.dropout(torch.cat([words, characters, text.at_input], dim=2))
+        return torch.cat([self.dropout(self.reader(x, text.mask)), text.at_output], dim=2)
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[str]:
+        """The characters of the paragraph that the best span covers."""
+        spans = best_spans(output.scores["start"], output.scores["end"], self.longest_answer).unsqueeze(2)
+        offsets = batch.fields["offsets"].gather(1, spans.expand(-1, -1, 2))  # (rows, first and last, 2)
+        begins, ends = offsets[:, 0, 0].tolist(), offsets[:, 1, 1].tolist()
+        texts = zip(batch.fields["context_text"], begins, ends, strict=True)
+        return ["".join(map(chr, text[begin:end].tolist())) for text, begin, end in texts]
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every token to be the first of the answer, and to be the last."""
+        return {name: scores.softmax(1) for name, scores in output.scores.items()}
+
+
+class Rectified(nn.Module):
+    """A linear layer and ReLU."""
+
+    def __init__(self, inputs: int, outputs: int) -> None:
+        super().__init__()
+        self.linear = initialise_linear(nn.Linear(inputs, outputs))
+
+    def forward(self, x: Tensor) -> Tensor:
+        """(rows, time, inputs) to (rows, time, outputs)."""
+        product = multiply_with_gradient(x.flatten(0, 1), self.linear.weight)
+        return torch.relu(product + self.linear.bias).view(*x.shape[:2], -1)
+
+
+def initialise_linear(layer: nn.Linear) -> nn.Linear:
+    """Glorot uniform weights, no bias yet (SPEC 3.1)."""
+    nn.init.xavier_uniform_(layer.weight)
+    nn.init.zeros_(layer.bias)
+    return layer
+
+
+def best_spans(start: Tensor, end: Tensor, longest: int) -> Tensor:
+    """First and last token of each row's best span of at most `longest` tokens, (rows, 2)."""
+    ends = F.pad(end, (0, longest - 1), value=2 * HIDDEN).unfold(1, longest, 1)  # (rows, time, longest)
+    best = (start.unsqueeze(2) + ends).flatten(1).argmax(1)
+    first = best // longest
+    return torch.stack([first, first + best % longest], dim=1)
