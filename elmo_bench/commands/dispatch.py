@@ -15,10 +15,13 @@ COMMANDS = {  # in the order people meet them
     "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "embed": "write the vectors of a file of sentences",
+    "neighbours": "what is near a word in context, and in GloVe",
     "predict": "apply a finished run to a new file",
     "ensemble": "score the mean of the probabilities of several runs",
     "publish": "copy records of finished runs to results/records",
     "summary": "published runs as a small table per task",
+    "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
+    "compare": "paired tests of two runs or groups of runs",
     "store": "list or clean what the encoder has computed",
 }
 

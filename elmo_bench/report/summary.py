@@ -4,33 +4,12 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from itertools import groupby
-from math import sqrt
 from statistics import mean, stdev
-
-from scipy.stats import t as student_t
 
 from elmo_bench.records import Record
 from elmo_bench.report.conditions import describe_condition, is_baseline
-
-
-@dataclass(frozen=True)
-class Gain:
-    """The mean of paired differences with its 95 % t-interval."""
-
-    mean: float
-    low: float
-    high: float
-
-
-def paired_gain(differences: Sequence[float]) -> Gain | None:
-    """The gain over paired seeds; one pair alone has no interval."""
-    if len(differences) < 2:
-        return None
-    centre, spread = mean(differences), stdev(differences)
-    half = float(student_t.ppf(0.975, len(differences) - 1)) * spread / sqrt(len(differences))
-    return Gain(centre, centre - half, centre + half)
+from elmo_bench.report.statistics import paired_gain
 
 
 def summarise(records: Sequence[Record]) -> str:

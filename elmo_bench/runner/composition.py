@@ -7,6 +7,7 @@ from typing import Any
 
 import hydra
 from hydra.errors import HydraException
+from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.runner.explanation import CONF, explain_composition
@@ -29,3 +30,14 @@ def compose(overrides: Sequence[str], name: str = "config") -> dict[str, Any]:
 def list_tasks() -> list[str]:
     """Every task there is a file for."""
     return sorted(path.stem for path in (CONF / "task").glob("*.yaml"))
+
+
+def list_corpora() -> dict[str, dict[str, frozenset[str]]]:
+    """Which corpora every task can be run on, by source."""
+    corpora = {}
+    for task in list_tasks():
+        sources = OmegaConf.load(CONF / "task" / f"{task}.yaml").sources
+        corpora[task] = {
+            str(name): frozenset(map(str, source)) - {"default"} for name, source in sources.items()
+        }
+    return corpora

@@ -1,0 +1,101 @@
+"""Numbers as a table prints them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from elmo_bench.report.comparison import Comparison
+from elmo_bench.report.model import Cell
+from elmo_bench.report.statistics import Spread, spread
+
+NOTHING = Cell(("–",), "nothing")
+NO_RUN = Cell(("no run",), "missing")
+
+
+def text(*lines: str) -> Cell:
+    return Cell(tuple(lines))
+
+
+def paper_cell(entry: Any) -> Cell:
+    """What the paper prints: a number, or the exact match and F1 of one system."""
+    parts = {label: entry[label] for label in ("EM", "F1") if label in entry} or {"": entry}
+    lines = []
+    for label, part in parts.items():
+        deviation = f" ± {part['std']:g}" if "std" in part else ""
+        number = "–" if part["value"] is None else f"{part['value']}{deviation}"
+        lines.append(f"{label} {number}".strip())
+    if "system" in entry:
+        lines.append(entry["system"])
+    verified = all(part["verified"] for part in parts.values())
+    if not verified:
+        lines.append("unverified")
+    value = next(reversed(parts.values()))["value"]
+    return Cell(tuple(lines), "paper" if verified else "unverified", value)
+
+
+def paper_gain(entry: Any, baseline: Any) -> Cell:
+    """The difference of two of the paper's numbers, and what part of the error it takes away."""
+    entry, baseline = (one.get("F1", one) for one in (entry, baseline))
+    gain = entry["value"] - baseline["value"]
+    verified = entry["verified"] and baseline["verified"]
+    reduction = percent(100 * gain / (100 - baseline["value"]))
+    return Cell((f"{gain:+.1f}", reduction), "paper" if verified else "unverified", round(gain, 6))
+
+
+def printed_gain(entry: Any) -> Cell:
+    """The increase as Table 1 prints it: absolute, and relative to the error."""
+    gain, reduction = entry["increase_absolute"], entry["increase_relative_error_pct"]
+    verified = gain["verified"] and reduction["verified"]
+    lines = (f"{gain['value']:+}", f"{reduction['value']} % less error")
+    return Cell(lines, "paper" if verified else "unverified", gain["value"])
+
+
+def score_lines(values: Sequence[float], label: str = "") -> list[str]:
+    """Mean, deviation over seeds and their number."""
+    return [f"{label} {spell_spread(spread(values))}".strip()]
+
+
+def spell_spread(found: Spread) -> str:
+    deviation = "" if found.deviation is None else f" ± {found.deviation:.2f}"
+    return f"{found.mean:.2f}{deviation}"
+
+
+def gain_cell(found: Comparison) -> Cell:
+    """The gain, and the part of the baseline's error that it takes away."""
+    reduction = [] if found.error_reduction is None else [percent(found.error_reduction)]
+    return Cell((f"{found.gain:+.2f}", *reduction), "score", found.gain)
+
+
+def interval_cell(found: Comparison) -> Cell:
+    """The 95 % intervals over seeds and over test examples."""
+    lines = []
+    if found.over_seeds:
+        lines.append(f"seeds {spell_interval(found.over_seeds.low, found.over_seeds.high)}")
+    if found.over_examples:
+        lines.append(f"examples {spell_interval(found.over_examples.low, found.over_examples.high)}")
+    return Cell(tuple(lines), "score") if lines else NOTHING
+
+
+def test_cell(found: Comparison) -> Cell:
+    """The p-values there are."""
+    tests = {
+        "bootstrap": found.over_examples.p if found.over_examples else None,
+        "sign-flip": found.sign_flip,
+        "McNemar": found.mcnemar,
+    }
+    lines = [f"{name} {spell_p(p)}" for name, p in tests.items() if p is not None]
+    return Cell(tuple(lines), "score") if lines else NOTHING
+
+
+def spell_interval(low: float, high: float) -> str:
+    return f"[{low:+.2f}, {high:+.2f}]"
+
+
+def spell_p(p: float) -> str:
+    """Three decimals; what is smaller is only called small."""
+    return "< 0.001" if p < 0.001 else f"{p:.3f}"
+
+
+def percent(value: float) -> str:
+    return f"{abs(value):.1f} % {'less' if value >= 0 else 'more'} error"

@@ -1,0 +1,164 @@
+"""Two conditions of one task, paired by seed and by test example."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from statistics import mean
+
+import numpy as np
+
+from elmo_bench.fingerprint import hash_file
+from elmo_bench.records import Record, read_counts
+from elmo_bench.report.statistics import (
+    RESAMPLES,
+    Bootstrap,
+    Gain,
+    McNemar,
+    Score,
+    combine,
+    compare_answers,
+    error_reduction,
+    flip_signs,
+    paired_bootstrap,
+    paired_gain,
+    resample_scores,
+    right_answers,
+)
+from elmo_bench.types import Counts, DamagedFileError, DataMissingError
+
+COUNTS = "counts.npz"
+
+
+@dataclass(frozen=True)
+class Run:
+    """A record and where its counts lie."""
+
+    record: Record
+    counts: Path
+
+    @property
+    def seed(self) -> int:
+        return self.record.seed
+
+
+Seeds = Mapping[int, Run]
+"""The runs of one condition by seed."""
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """What a second condition gains over a first; tests that cannot be made are absent."""
+
+    seeds: tuple[int, ...]
+    differences: tuple[float, ...]
+    gain: float
+    over_seeds: Gain | None
+    sign_flip: float | None
+    over_examples: Bootstrap | None
+    answers: tuple[McNemar, ...]  # one per seed where single answers are right or wrong
+    error_reduction: float | None
+
+    @property
+    def mcnemar(self) -> float | None:
+        return combine([test.p for test in self.answers]) if self.answers else None
+
+
+@dataclass
+class Referee:
+    """Compares runs; what it has resampled once it remembers."""
+
+    scores: Mapping[str, Score]  # by task; a task without one has no tests over examples
+    resamples: int = RESAMPLES
+    drawn: dict[tuple[Path, str, str], np.ndarray] = field(default_factory=dict)
+    read: dict[Path, dict[str, list[Counts]]] = field(default_factory=dict)
+    problems: list[str] = field(default_factory=list)
+
+    def compare(self, first: Seeds, second: Seeds, split: str, metric: str) -> Comparison | None:
+        """The gain of the second over the first, over the seeds that both have."""
+        shared = sorted(first.keys() & second.keys())
+        return self.compare_pairs([(first[seed], second[seed]) for seed in shared], split, metric)
+
+    def compare_pairs(self, pairs: Sequence[tuple[Run, Run]], split: str, metric: str) -> Comparison | None:
+        """The same for pairs that somebody else has made."""
+        if not pairs:
+            return None
+        before = [a.record.scores[split][metric] for a, _ in pairs]
+        differences = [b.record.scores[split][metric] - a for a, (_, b) in zip(before, pairs, strict=True)]
+        gain = mean(differences)
+        over_examples, answers = self._over_examples(pairs, split, metric, gain)
+        return Comparison(
+            seeds=tuple(a.seed for a, _ in pairs),
+            differences=tuple(differences),
+            gain=gain,
+            over_seeds=paired_gain(differences),
+            sign_flip=flip_signs(differences),
+            over_examples=over_examples,
+            answers=answers,
+            error_reduction=error_reduction(mean(before), gain),
+        )
+
+    def _over_examples(
+        self, pairs: Sequence[tuple[Run, Run]], split: str, metric: str, gain: float
+    ) -> tuple[Bootstrap | None, tuple[McNemar, ...]]:
+        score = self.scores.get(pairs[0][0].record.task)
+        if score is None or any(not same_examples(a.record, b.record, split) for a, b in pairs):
+            return None, ()
+        try:
+            counts = [(self.counts(a)[split], self.counts(b)[split]) for a, b in pairs]
+        except (DataMissingError, DamagedFileError) as error:
+            self.note(str(error))
+            return None, ()
+        if any(len(a) != len(b) for a, b in counts):
+            return None, ()
+        for pair, rows in zip(pairs, counts, strict=True):
+            for run, own in zip(pair, rows, strict=True):
+                if abs(score(own)[metric] - run.record.scores[split][metric]) > 1e-9:
+                    self.note(
+                        f"{run.counts}: its counts do not make the score of its record; no tests from it"
+                    )
+                    return None, ()
+        drawn = [tuple(self._resample(run, split, metric, score) for run in pair) for pair in pairs]
+        bootstrap = paired_bootstrap([a for a, _ in drawn], [b for _, b in drawn], gain)
+        return bootstrap, tuple(
+            _mcnemar(a, b, score, metric) for a, b in counts if _single(a, b, score, metric)
+        )
+
+    def counts(self, run: Run) -> dict[str, list[Counts]]:
+        """The counts of a run, checked against its record."""
+        if run.counts not in self.read:
+            if not run.counts.is_file():
+                raise DataMissingError(
+                    f"{run.counts}: the record's counts are not there; publish the run again"
+                )
+            if hash_file(run.counts) != run.record.hashes[COUNTS]:
+                raise DamagedFileError(f"{run.counts}: not the counts of its record; publish the run again")
+            self.read[run.counts] = read_counts(run.counts)
+        return self.read[run.counts]
+
+    def note(self, problem: str) -> None:
+        """Keep a problem once."""
+        if problem not in self.problems:
+            self.problems.append(problem)
+
+    def _resample(self, run: Run, split: str, metric: str, score: Score) -> np.ndarray:
+        key = (run.counts, split, metric)
+        if key not in self.drawn:
+            self.drawn[key] = resample_scores(self.counts(run)[split], score, metric, self.resamples)
+        return self.drawn[key]
+
+
+def same_examples(first: Record, second: Record, split: str) -> bool:
+    """Whether two runs were measured on the same file and the same number of examples of it."""
+    key = f"data/{split}"
+    return first.hashes.get(key) == second.hashes.get(key) and first.examples[split] == second.examples[split]
+
+
+def _single(first: Sequence[Counts], second: Sequence[Counts], score: Score, metric: str) -> bool:
+    return all(right_answers(rows, score, metric) is not None for rows in (first, second))
+
+
+def _mcnemar(first: Sequence[Counts], second: Sequence[Counts], score: Score, metric: str) -> McNemar:
+    right = [right_answers(rows, score, metric) or [] for rows in (first, second)]
+    return compare_answers(*right)

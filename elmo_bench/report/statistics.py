@@ -1,0 +1,173 @@
+"""How sure a difference is: over seeds, over test examples, and over single answers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+from itertools import product
+from math import sqrt
+from statistics import mean, median, stdev
+
+import numpy as np
+from scipy.stats import binom
+from scipy.stats import t as student_t
+
+from elmo_bench.types import Counts, Scores
+
+Score = Callable[[Sequence[Counts]], Scores]
+"""A task's `score`, handed in by who knows the task."""
+
+PART = ":"  # counts named `x:part` belong to a label or a test set, never to the whole
+RESAMPLES = 10_000
+EXACT_SEEDS = 12  # up to here all 2^n signs are tried
+CELLS = 4_000_000  # of a block of drawn examples: some 32 MB
+
+
+@dataclass(frozen=True)
+class Spread:
+    """A mean with the standard deviation (n - 1) of its n values; one value has none."""
+
+    mean: float
+    deviation: float | None
+    count: int
+
+
+@dataclass(frozen=True)
+class Gain:
+    """The mean of paired differences with its 95 % t-interval."""
+
+    mean: float
+    low: float
+    high: float
+
+
+@dataclass(frozen=True)
+class Bootstrap:
+    """A gain's 95 % percentile interval over test examples, and the two-sided p of no gain."""
+
+    low: float
+    high: float
+    p: float
+
+
+@dataclass(frozen=True)
+class McNemar:
+    """Answers that only one of two systems has right, and the exact two-sided p of no difference."""
+
+    only_first: int
+    only_second: int
+    p: float
+
+
+def spread(values: Sequence[float]) -> Spread:
+    """Mean and sample standard deviation."""
+    return Spread(mean(values), stdev(values) if len(values) > 1 else None, len(values))
+
+
+def paired_gain(differences: Sequence[float]) -> Gain | None:
+    """The gain over paired seeds; one pair alone has no interval."""
+    if len(differences) < 2:
+        return None
+    centre, deviation = mean(differences), stdev(differences)
+    half = float(student_t.ppf(0.975, len(differences) - 1)) * deviation / sqrt(len(differences))
+    return Gain(centre, centre - half, centre + half)
+
+
+def flip_signs(differences: Sequence[float], resamples: int = RESAMPLES) -> float | None:
+    """Two-sided p of no gain when every seed's difference might as well have had the other sign."""
+    if len(differences) < 2:
+        return None
+    values = np.array(differences)
+    if len(values) <= EXACT_SEEDS:
+        signs = np.array(list(product((1.0, -1.0), repeat=len(values))))
+        return float(np.mean(_at_least(signs @ values, values.sum())))
+    signs = np.random.default_rng(0).choice((1.0, -1.0), (resamples, len(values)))
+    return float(1 + _at_least(signs @ values, values.sum()).sum()) / (resamples + 1)
+
+
+def _at_least(found: np.ndarray, observed: float) -> np.ndarray:
+    """Which values are as far from 0 as the observed one, to within rounding."""
+    far: np.ndarray = np.abs(found) >= abs(observed) - 1e-9 * max(1.0, abs(observed))
+    return far
+
+
+def resample_scores(
+    counts: Sequence[Counts], score: Score, metric: str, resamples: int = RESAMPLES
+) -> np.ndarray:
+    """The score of test sets drawn from the examples with replacement.
+
+    The draws depend on the number of examples alone, so that two systems, and all of their seeds, meet
+    the same drawn test sets: the difference of two such arrays is paired.
+    """
+    columns, matrix = stack_counts(counts, score, metric)
+    scores = [
+        score([dict(zip(columns, row, strict=True))])[metric]
+        for drawn in draw_weights(len(counts), resamples)
+        for row in (drawn @ matrix).tolist()
+    ]
+    return np.array(scores)
+
+
+def stack_counts(counts: Sequence[Counts], score: Score, metric: str) -> tuple[list[str], np.ndarray]:
+    """Counts as one matrix, without those of parts where the score can do without."""
+    names = sorted({name for row in counts for name in row})
+    whole = [name for name in names if PART not in name]
+    bare = [{name: row.get(name, 0.0) for name in whole} for row in counts]
+    columns = whole if whole and score(bare).get(metric) == score(counts)[metric] else names
+    return columns, np.array([[row.get(name, 0.0) for name in columns] for row in counts])
+
+
+def draw_weights(examples: int, resamples: int) -> Iterator[np.ndarray]:
+    """How often each example is in each drawn test set, in blocks of rows."""
+    random = np.random.default_rng(0)
+    rows = max(1, CELLS // examples)
+    for start in range(0, resamples, rows):
+        count = min(rows, resamples - start)
+        drawn = random.integers(examples, size=(count, examples))
+        drawn += examples * np.arange(count)[:, None]
+        flat = np.bincount(drawn.ravel(), minlength=count * examples)
+        yield flat.reshape(count, examples).astype(np.float64)  # (resamples, examples)
+
+
+def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], observed: float) -> Bootstrap:
+    """The gain of the second over the first, seed by seed on the same drawn test sets."""
+    gains = np.mean([b - a for a, b in zip(first, second, strict=True)], axis=0)
+    low, high = np.quantile(gains, (0.025, 0.975))
+    # Under no gain, resampled gains would lie around 0 as they now lie around the observed one.
+    extreme = int(_at_least(gains - observed, observed).sum())
+    return Bootstrap(float(low), float(high), (1 + extreme) / (1 + len(gains)))
+
+
+def compare_answers(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
+    """McNemar's test in its exact, binomial form."""
+    pairs = list(zip(first, second, strict=True))
+    only_first = sum(a and not b for a, b in pairs)
+    only_second = sum(b and not a for a, b in pairs)
+    total = only_first + only_second
+    p = min(1.0, 2 * float(binom.cdf(min(only_first, only_second), total, 0.5))) if total else 1.0
+    return McNemar(only_first, only_second, p)
+
+
+def combine(p_values: Sequence[float]) -> float:
+    """Twice the median: valid however the tests depend on each other (Rüger 1978); one stays as it is."""
+    return p_values[0] if len(p_values) == 1 else min(1.0, 2 * median(p_values))
+
+
+def right_answers(counts: Sequence[Counts], score: Score, metric: str) -> list[bool] | None:
+    """Whether each example is right, where a score is the share of right examples; else nothing."""
+    known: dict[tuple[tuple[str, float], ...], float] = {}
+    singles = []
+    for row in counts:
+        key = tuple(sorted((name, value) for name, value in row.items() if PART not in name))
+        if key not in known:
+            known[key] = score([row])[metric]
+        if known[key] not in (0.0, 100.0):
+            return None
+        singles.append(known[key] == 100.0)
+    share = 100 * sum(singles) / len(singles)
+    return singles if abs(share - score(counts)[metric]) < 1e-9 else None
+
+
+def error_reduction(baseline: float, gain: float) -> float | None:
+    """The gain in percent of what the baseline still had wrong (Table 1); a perfect one had nothing."""
+    return 100 * gain / (100 - baseline) if baseline < 100 else None

@@ -1,0 +1,169 @@
+"""Line charts and heat maps as SVG, written by hand: a page that carries them needs nothing else.
+
+Colours are classes, so that the page decides them for light, dark and print.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from html import escape
+from math import ceil, floor, log10
+
+WIDTH, HEIGHT = 440, 270
+LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 40
+
+
+@dataclass(frozen=True)
+class Line:
+    """One curve; the class numbers its colour, and the faint ones are single seeds."""
+
+    label: str
+    points: tuple[tuple[float, float], ...]
+    colour: int
+    faint: bool = False
+    deviations: tuple[float | None, ...] = ()  # error bars, point by point
+
+
+@dataclass(frozen=True)
+class Axis:
+    """What an axis shows and between which values."""
+
+    label: str
+    low: float
+    high: float
+    ticks: tuple[float, ...]
+    logarithmic: bool = False
+
+    def share(self, value: float) -> float:
+        """Where a value lies between the ends, from 0 to 1."""
+        low, high = self.low, self.high
+        if self.logarithmic:
+            low, high, value = log10(low), log10(high), log10(value)
+        return (value - low) / (high - low) if high > low else 0.5
+
+
+def linear_axis(label: str, values: Sequence[float]) -> Axis:
+    """Round ends and some five ticks around the values."""
+    low, high = min(values), max(values)
+    if high - low < 1e-9:
+        low, high = low - 1, high + 1
+    rough = (high - low) / 5
+    unit = 10.0 ** floor(log10(rough))
+    step = next(unit * factor for factor in (1, 2, 5, 10) if unit * factor >= rough)
+    first, last = floor(low / step), ceil(high / step)
+    ticks = tuple(round(number * step, 10) for number in range(first, last + 1))
+    return Axis(label, ticks[0], ticks[-1], ticks)
+
+
+def log_axis(label: str, values: Sequence[float]) -> Axis:
+    """One tick per value there is."""
+    ticks = tuple(sorted(set(values)))
+    low, high = ticks[0], ticks[-1]
+    return Axis(label, low if low < high else low / 2, high if low < high else high * 2, ticks, True)
+
+
+def draw_lines(title: str, lines: Sequence[Line], across: Axis, up: Axis) -> str:
+    """A chart with a legend; the title is what a screen reader says."""
+    parts = [*_frame(title, across, up)]
+    for line in sorted(lines, key=lambda line: not line.faint):
+        spots = [(_x(across, x), _y(up, y)) for x, y in line.points]
+        kind = f"line c{line.colour}" + (" faint" if line.faint else "")
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        parts.append(f'<polyline class="{kind}" points="{path}"/>')
+        if line.deviations:
+            parts += _marks(line, spots, up)
+    parts += _legend([line for line in lines if not line.faint])
+    return _svg(title, WIDTH, HEIGHT, parts)
+
+
+def _frame(title: str, across: Axis, up: Axis) -> list[str]:
+    bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
+    parts = []
+    for tick in up.ticks:
+        y = _y(up, tick)
+        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick:g}</text>')
+    for tick in across.ticks:
+        x = _x(across, tick)
+        parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
+    parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
+    middle = (LEFT + right) / 2
+    parts.append(
+        f'<text class="label" x="{middle:.1f}" y="{HEIGHT - 7}" '
+        f'text-anchor="middle">{escape(across.label)}</text>'
+    )
+    parts.append(
+        f'<text class="label" transform="translate(12 {(TOP + bottom) / 2:.1f}) rotate(-90)" '
+        f'text-anchor="middle">{escape(up.label)}</text>'
+    )
+    return parts
+
+
+def _marks(line: Line, spots: Sequence[tuple[float, float]], up: Axis) -> list[str]:
+    parts = []
+    for (x, y), (_, value), deviation in zip(spots, line.points, line.deviations, strict=True):
+        if deviation:
+            ends = [_y(up, max(up.low, min(up.high, value + sign * deviation))) for sign in (-1, 1)]
+            bar = f'x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"'
+            parts.append(f'<line class="bar c{line.colour}" {bar}/>')
+        parts.append(f'<circle class="dot c{line.colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>')
+    return parts
+
+
+def _legend(lines: Sequence[Line]) -> list[str]:
+    parts, x = [], float(LEFT)
+    for line in lines:
+        parts.append(f'<line class="line c{line.colour}" x1="{x:.1f}" x2="{x + 20:.1f}" y1="12" y2="12"/>')
+        parts.append(f'<text class="tick" x="{x + 25:.1f}" y="16">{escape(line.label)}</text>')
+        x += 40 + 6.4 * len(line.label)
+    return parts
+
+
+def draw_heat_map(
+    title: str, columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]]
+) -> str:
+    """Numbers between 0 and 1 as shaded cells that carry their value; nothing where there is none."""
+    wide, high, left, top = 84, 40, 74, 26
+    parts = []
+    for number, name in enumerate(columns):
+        x = left + wide * (number + 0.5)
+        parts.append(f'<text class="tick" x="{x:.1f}" y="16" text-anchor="middle">{escape(name)}</text>')
+    for row, name in enumerate(rows):
+        y = top + high * row
+        parts.append(
+            f'<text class="tick" x="{left - 8}" y="{y + high / 2 + 4:.1f}" '
+            f'text-anchor="end">{escape(name)}</text>'
+        )
+        for column, value in enumerate(values[row]):
+            parts += _heat(left + wide * column, y, wide - 3, high - 3, value)
+    return _svg(title, left + wide * len(columns), top + high * len(rows), parts)
+
+
+def _heat(x: int, y: int, wide: int, high: int, value: float | None) -> list[str]:
+    if value is None:
+        return []
+    place = f'x="{x}" y="{y}" width="{wide}" height="{high}" rx="3"'
+    written = f'x="{x + wide / 2:.1f}" y="{y + high / 2 + 4:.1f}" text-anchor="middle"'
+    strong = " strong" if value > 0.5 else ""
+    return [
+        f'<rect class="heat" {place} fill-opacity="{0.06 + 0.9 * value:.3f}"/>',
+        f'<text class="value{strong}" {written}>{value:.2f}</text>',
+    ]
+
+
+def _svg(title: str, width: int, height: int, parts: Sequence[str]) -> str:
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
+        f'height="{height}" role="img" aria-label="{escape(title)}">'
+    )
+    return "\n".join([head, *parts, "</svg>"])
+
+
+def _x(axis: Axis, value: float) -> float:
+    return LEFT + axis.share(value) * (WIDTH - LEFT - RIGHT)
+
+
+def _y(axis: Axis, value: float) -> float:
+    return HEIGHT - BOTTOM - axis.share(value) * (HEIGHT - BOTTOM - TOP)
