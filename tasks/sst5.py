@@ -82,3 +82,7 @@ class Sst5Task:
 
     def score(self, counts: Sequence[Counts]) -> Scores:
         return score_accuracy(counts)
+
+    def render(self, examples: Sequence[Sst5Example], predictions: Sequence[Prediction]) -> str:
+        """One label per line, as `score sst5` reads them beside the trees."""
+        return "".join(f"{label}\n" for label in predictions)

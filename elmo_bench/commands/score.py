@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from itertools import zip_longest
 from pathlib import Path
 from typing import Any
@@ -16,6 +16,7 @@ from elmo_bench.data.coreference import CoreferenceDocument, read_coreference
 from elmo_bench.data.lines import fault, require_any
 from elmo_bench.data.squad import read_answers, read_squad
 from elmo_bench.data.tags import Chunk
+from elmo_bench.data.trees import read_labels, read_trees
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.metrics.arguments import count_arguments, score_arguments
@@ -38,6 +39,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         (srl_figures, "srl", "GOLD PREDICTED", "srl-eval.pl's figures for CoNLL-2005 props"),
         (squad_figures, "squad", "DATASET PREDICTIONS", "exact match and F1 of SQuAD v1.1, all digits"),
         (coref_figures, "coref", "KEY RESPONSE", "MUC, B³ and CEAF-φ4 as scorer v8.01 prints them"),
+        (
+            sst5_figures,
+            "sst5",
+            "TREES PREDICTED",
+            "accuracy of one label per line against the roots of trees",
+        ),
         (accuracy_figures, "accuracy", "TAGGED", "right answers in columns `... gold predicted`"),
     ):
         of_kind = kinds.add_parser(kind, help=what, description=what)
@@ -122,6 +129,27 @@ def squad_figures(dataset: Path, predictions: Path) -> Figures:
     counts = sum_counts(rows)
     numbers = {name: int(counts[name]) for name in ("questions", "answered")}
     return {**score_answers(rows), **numbers, "unknown": len(answers) - numbers["answered"]}
+
+
+def sst5_figures(trees: Path, predicted: Path) -> Figures:
+    """The percentage of sentences whose sentiment is right, of all and by label."""
+    gold = [tree.label for tree in read_trees(trees)]
+    found = list(read_labels(predicted))
+    if len(found) != len(gold):
+        raise DataError(
+            f"{predicted}: expected {len(gold)} labels, one per tree of {trees}, got {len(found)}"
+        )
+    pairs = list(zip(gold, found, strict=True))
+    labels = sorted(set(gold))
+    return {
+        **_accuracy(pairs),
+        "labels": {str(label): _accuracy([pair for pair in pairs if pair[0] == label]) for label in labels},
+    }
+
+
+def _accuracy(pairs: Sequence[tuple[int, int]]) -> Figures:
+    rows = [count_correct([wanted], [answer]) for wanted, answer in pairs]
+    return {**score_accuracy(rows), **{name: int(number) for name, number in sum_counts(rows).items()}}
 
 
 def accuracy_figures(tagged: Path) -> Figures:

@@ -44,6 +44,15 @@ def read_trees(path: Path) -> Iterator[SentimentTree]:
         yield parse_tree(path, number, line)
 
 
+def read_labels(path: Path) -> Iterator[int]:
+    """One label per line, as somebody predicts them for the trees of another file."""
+    lines = ((number, line.strip()) for number, line in read_lines(path) if line.strip())
+    for number, line in require_any(path, lines, "label"):
+        if line not in LABELS:
+            raise fault(path, number, "a label from 0 to 4", shown(line))
+        yield int(line)
+
+
 def parse_tree(path: Path, number: int, line: str) -> SentimentTree:
     """The tree of one line; without recursion, so that depth does not matter."""
     words: list[str] = []

@@ -7,6 +7,7 @@ from pathlib import Path
 import pytest
 import torch
 
+from elmo_bench.commands.score import sst5_figures
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.types import DataError, SplitFiles, UsageError
@@ -78,3 +79,25 @@ def test_gold_is_perfect_and_a_neighbouring_grade_is_wrong(tmp_path: Path) -> No
     perfect = [task.count(example, task.gold(example)) for example in examples]
     assert task.score(perfect)[task.metric] == 100.0
     assert task.score([task.count(example, 1) for example in examples]) == {"accuracy": 50.0}
+
+
+def test_rendered_predictions_are_what_the_scorer_reads(tmp_path: Path) -> None:
+    task, dev = Sst5Task(), files(tmp_path, "dev")
+    examples = list(task.read(dev))
+    predicted = tmp_path / "predicted.txt"
+    predicted.write_text(task.render(examples, [4, 0]), encoding="utf-8")
+    right, wrong = (
+        {"accuracy": 100.0, "correct": 1, "answers": 1},
+        {"accuracy": 0.0, "correct": 0, "answers": 1},
+    )
+    assert sst5_figures(dev.paths[0], predicted) == {
+        "accuracy": 50.0, "correct": 1, "answers": 2, "labels": {"1": wrong, "4": right}
+    }  # fmt: skip
+    predicted.write_text("4\n", encoding="utf-8")
+    with pytest.raises(
+        DataError, match=r"predicted.txt: expected 2 labels, one per tree of .*dev.txt, got 1"
+    ):
+        sst5_figures(dev.paths[0], predicted)
+    predicted.write_text("4\n5\n", encoding="utf-8")
+    with pytest.raises(DataError, match=r"predicted.txt:2: expected a label from 0 to 4, got '5'"):
+        sst5_figures(dev.paths[0], predicted)
