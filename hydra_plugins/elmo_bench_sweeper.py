@@ -38,8 +38,8 @@ class JobSweeper(Sweeper):
     def sweep(self, arguments: list[str]) -> None:
         loader = self.context.config_loader
         parse = OverridesParser.create(config_loader=loader).parse_overrides
-        given = [argument for argument in arguments if argument not in self.task_function.stand_ins]
-        jobs = list_jobs(parse, self.params, self.conditions, given)
+        # Hydra was given the first choice of each alone; see split_sweep.
+        jobs = list_jobs(parse, self.params, self.conditions, self.task_function.arguments)
         sweep = Path(self.master.hydra.sweep.dir)
         missing = self.task_function.choose(
             jobs, sweep, lambda overrides: loader.load_sweep_config(self.master, overrides)

@@ -2,16 +2,29 @@
 
 from __future__ import annotations
 
-from omegaconf import OmegaConf
+from pathlib import Path
+from typing import Any
 
 from elmo_bench.runner.entry import place_run, run_one
-from elmo_bench.runner.explanation import CONF
-from elmo_bench.runner.finetuning import finetune_one, place_finetuning
+from elmo_bench.runner.jobs import read_sweeper
 from elmo_bench.runner.launch import Entry, launch
+from elmo_bench.runner.planning import Place
 
-CHOICE = "+experiment="
-# The size is chosen by the task, of which a sweep may have many.
-RUNS = Entry("config", run_one, place_run, stand_ins=("size=paper",))
+
+def finetune_one(values: dict[str, Any]) -> Path:
+    """Imported when it is needed: it takes seconds, and runs do without it."""
+    from elmo_bench.runner import finetuning
+
+    return finetuning.finetune_one(values)
+
+
+def place_finetuning(values: dict[str, Any]) -> Place:
+    from elmo_bench.runner import finetuning
+
+    return finetuning.place_finetuning(values)
+
+
+RUNS = Entry("config", run_one, place_run)
 FINETUNINGS = Entry("finetune", finetune_one, place_finetuning)
 ENTRIES = {entry.name: entry for entry in (RUNS, FINETUNINGS)}
 
@@ -23,8 +36,4 @@ def launch_runs(usage: str, arguments: list[str]) -> int:
 
 def find_entry(arguments: list[str]) -> Entry:
     """What the experiment on the command line is made of; runs, where it does not say."""
-    names = [argument.removeprefix(CHOICE) for argument in arguments if argument.startswith(CHOICE)]
-    path = CONF / "experiment" / f"{names[-1]}.yaml" if names else CONF
-    if not path.is_file():
-        return RUNS  # Hydra will say what there is
-    return ENTRIES[str(OmegaConf.select(OmegaConf.load(path), "hydra.sweeper.entry", default=RUNS.name))]
+    return ENTRIES[read_sweeper(arguments).get("entry", RUNS.name)]

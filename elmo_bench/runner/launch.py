@@ -22,6 +22,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.runner.explanation import CONF, explain_composition, overview
+from elmo_bench.runner.jobs import EXPERIMENT, read_params, split_sweep
 from elmo_bench.runner.own_models import offer_models
 from elmo_bench.runner.planning import Place, describe_plan, describe_sum, plan_jobs
 from elmo_bench.runner.slots import take_gpu
@@ -39,7 +40,6 @@ class Entry:
     name: str  # of its file in conf
     run: Callable[[dict[str, Any]], Path | None]  # answers with the record's file, where it wrote one
     place: Callable[[dict[str, Any]], Place] | None = None  # without it every job is launched
-    stand_ins: tuple[str, ...] = ()  # choices that a sweep's jobs make for themselves, but Hydra wants before
 
 
 class TaskFunction:
@@ -49,7 +49,7 @@ class TaskFunction:
         self.entry = entry
         self.many = many
         self.only_plan = only_plan
-        self.stand_ins: list[str] = []
+        self.arguments: list[str] = []  # of a sweep, as they were given
         self.end: JobEnd | None = None  # of a single job
 
     def __call__(self, composed: DictConfig) -> None:
@@ -84,6 +84,8 @@ class TaskFunction:
             print(describe_plan(plan), flush=True)
             return []
         print("\n".join(describe_sum(plan)), flush=True)
+        for job in plan.broken:
+            print(f"error: {job.error}", file=sys.stderr, flush=True)
         for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
             write_end(sweep / str(number), job.end())
         return [job.overrides for job in plan.missing]
@@ -102,18 +104,17 @@ def launch(entry: Entry, usage: str, arguments: list[str]) -> int:
     os.environ["HYDRA_FULL_ERROR"] = "1"  # errors reach us instead of being printed by Hydra
     sweep = Path(f"results/sweeps/{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}")
     many = "-m" in arguments or "--multirun" in arguments
-    if not many and any(argument.startswith("+experiment=") for argument in arguments):
+    if not many and any(argument.startswith(EXPERIMENT) for argument in arguments):
         print("error: an experiment is many runs: put -m before it", file=sys.stderr)
         return UsageError.exit_code
     function = TaskFunction(entry, many, only_plan="plan=true" in (word.lower() for word in arguments))
     offer_models(arguments)
-    sys.argv = [sys.argv[0], *arguments]
-    if many:
-        given = {argument.partition("=")[0] for argument in arguments}
-        function.stand_ins = [choice for choice in entry.stand_ins if choice.partition("=")[0] not in given]
-        sys.argv += [*function.stand_ins, f"hydra.sweep.dir={sweep}"]
     main = hydra.main(version_base=None, config_path=str(CONF), config_name=entry.name)(function)
     try:
+        if many:
+            function.arguments, first = split_sweep(arguments, read_params(arguments))
+            arguments = [*first, f"hydra.sweep.dir={sweep}"]
+        sys.argv = [sys.argv[0], *arguments]
         main()
     except KeyboardInterrupt:
         if many:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import shutil
-import sys
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -37,10 +36,11 @@ def write_end(directory: Path, end: JobEnd) -> None:
 def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], None]) -> None:
     """Launch jobs; where a launcher gives up because a process died, the others go on without it.
 
-    On one machine the pool has died with all that was in it: what had not ended is started once more, since
-    only one of these jobs is to blame. A cluster's jobs run on by themselves and are waited for.
+    On one machine the pool has died with all that was in it. Of the jobs at work only one is to blame, so each
+    has a second chance, after those that had not begun. A cluster's jobs run on and are waited for.
     """
-    first, tries = 0, 2
+    first = 0
+    killed_before: list[list[str]] = []
     while jobs:
         try:
             launch(jobs, first)
@@ -48,18 +48,23 @@ def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[s
         except HydraException:
             raise
         except Exception as error:  # the launchers' own kinds, of packages that need not be installed
+            places = [(sweep / str(number), job) for number, job in enumerate(jobs, first)]
             if wait_for_cluster(sweep / CLUSTER):
+                for place, job in places:
+                    if not (place / OUTCOME).exists():
+                        write_end(place, JobEnd(job, 1, f"ended on the cluster before it began: {error}"))
                 return
-            tries -= 1
-            places = {str(number): job for number, job in enumerate(jobs, first)}
-            ended = {number for number in places if was_told(sweep / number)}
-            if not tries or not places.keys() - ended:
-                print(f"the launcher gave up: {error}", file=sys.stderr)
+            waiting = [job for place, job in places if not (place / OUTCOME).exists()]
+            killed = [(place, job) for place, job in places if was_killed(place) and job not in killed_before]
+            first = max((int(path.name) for path in sweep.glob("[0-9]*")), default=-1) + 1
+            if not killed and len(waiting) == len(jobs):  # nothing began: the launcher itself does not work
+                for number, job in enumerate(jobs, first):
+                    write_end(sweep / str(number), JobEnd(job, 1, f"could not be launched: {error}"))
                 return
-            first = max(int(path.name) for path in sweep.glob("[0-9]*")) + 1
-            jobs = [job for number, job in places.items() if number not in ended]
-            for number in places.keys() - ended:
-                shutil.rmtree(sweep / number, ignore_errors=True)
+            for place, _ in killed:
+                shutil.rmtree(place)
+            killed_before += [job for _, job in killed]
+            jobs = [*waiting, *(job for _, job in killed)]
 
 
 def wait_for_cluster(folder: Path) -> bool:
@@ -73,10 +78,10 @@ def wait_for_cluster(folder: Path) -> bool:
     return bool(sent)
 
 
-def was_told(directory: Path) -> bool:
-    """Whether a job ended by itself: it left word of more than its start."""
+def was_killed(directory: Path) -> bool:
+    """Whether a job began and did not come to say how it ended."""
     outcome = directory / OUTCOME
-    return outcome.exists() and json.loads(outcome.read_text())["error"] != KILLED
+    return outcome.exists() and json.loads(outcome.read_text())["error"] == KILLED
 
 
 def read_ends(sweep: Path) -> list[JobEnd]:
