@@ -141,7 +141,7 @@ class SquadTask:
 
 
 def example_of(question: SquadQuestion, paragraph: Paragraph) -> SquadExample:
-    """A question with the first of its answers that is made of whole tokens, else the first widened to them."""
+    """A question with the first of its answers that is made of whole tokens, else the first widened so."""
     spans = [(answer, paragraph.span(answer)) for answer in question.answers]
     whole = (span for answer, span in spans if paragraph.cut(*span) == answer.text.strip())
     first, last = next(whole, spans[0][1])
