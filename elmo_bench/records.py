@@ -6,7 +6,7 @@ import json
 import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
@@ -46,14 +46,62 @@ class Record(BaseModel):
     environment: dict[str, Any]  # commit, dirty, versions, hardware, threads
 
 
-def write_record(path: Path, record: Record) -> None:
+class Context(BaseModel):
+    """One occurrence of a word in its sentence; near: the cosine to the occurrence that was asked about."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    sentence: tuple[str, ...]
+    position: int
+    near: float | None = None
+
+
+class ContextNeighbours(BaseModel):
+    """An occurrence and those that are nearest to it, the nearest first."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    query: Context
+    nearest: list[Context]
+
+
+class NeighboursRecord(BaseModel):
+    """What is near one word, in context and as a static vector (the paper's Table 4)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["neighbours"] = "neighbours"
+    word: str
+    encoder: str
+    encoder_fingerprint: str
+    layer: int
+    corpus: str
+    corpus_tokens: int
+    occurrences: int  # of the word in the corpus
+    contexts: list[ContextNeighbours]
+    vectors: str | None  # the file's name
+    vectors_sha256: str | None
+    static: list[tuple[str, float]]  # words and cosines
+    environment: dict[str, Any]
+
+
+AnyRecord = Record | NeighboursRecord
+RecordType = TypeVar("RecordType", Record, NeighboursRecord)
+
+
+def write_record(path: Path, record: AnyRecord) -> None:
     write_atomically(path, (record.model_dump_json(indent=1) + "\n").encode())
 
 
 def read_record(path: Path) -> Record:
-    """A record, or an error that says which file is damaged and what to do."""
+    """A run's record, or an error that says which file is damaged and what to do."""
+    return read_record_of(Record, path)
+
+
+def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
+    """A record of one kind."""
     try:
-        return Record.model_validate_json(path.read_bytes())
+        return kind.model_validate_json(path.read_bytes())
     except ValidationError as error:
         raise DamagedFileError(
             f"{path}: not a record of this version ({error.error_count()} fields do not fit); "
@@ -62,9 +110,24 @@ def read_record(path: Path) -> Record:
 
 
 def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:
-    """All published records below a directory, in a fixed order."""
+    """All published runs below a directory, in a fixed order."""
+    return read_records_of(Record, directory)
+
+
+def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[Path, RecordType]]:
+    """All published records of one kind below a directory, in a fixed order."""
+    wanted = kind.model_fields["kind"].default
     for path in sorted(directory.rglob("*.json")):
-        yield path, read_record(path)
+        if _kind_of(path) in (wanted, None):
+            yield path, read_record_of(kind, path)
+
+
+def _kind_of(path: Path) -> str | None:
+    """What a file says it is; nothing where it cannot be read, which reading it as a record explains."""
+    try:
+        return str(json.loads(path.read_bytes())["kind"])
+    except (ValueError, KeyError, TypeError):
+        return None
 
 
 def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:

@@ -92,6 +92,10 @@ class SnliHead(nn.Module):
         squares = [weight.square().sum() for weight in matrices if weight.dim() == 2]
         return self.l2 * torch.stack(squares).sum()
 
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every label for every pair."""
+        return {"labels": output.scores["labels"].softmax(dim=1)}
+
     def decode(self, output: HeadOutput, batch: Batch) -> list[str]:
         """The likeliest label of each pair."""
         return [self.labels[label] for label in output.scores["labels"].argmax(1).tolist()]
