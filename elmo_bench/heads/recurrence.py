@@ -83,7 +83,7 @@ class _Lstm(torch.autograd.Function):
         gates, weight = _double_candidate(gates, hidden), _double_candidate(recurrent.T, hidden)
         states, cells, bounded = (gates.new_empty(len(gates), hidden) for _ in range(3))
         before = None
-        for now in _steps(packing.sizes):
+        for now in steps_of(packing.sizes):
             _step_cell(gates, cells, bounded, weight, states, before, now)
             torch.mul(gates[now, 3 * hidden :], bounded[now], out=states[now])
             before = now
@@ -112,7 +112,7 @@ class _HighwayLstm(torch.autograd.Function):
         gates, weight = _double_candidate(gates, hidden), _double_candidate(recurrent.T, hidden)
         states, cells, bounded = (gates.new_empty(len(gates), hidden) for _ in range(3))
         before = None
-        for now in _steps(packing.sizes):
+        for now in steps_of(packing.sizes):
             _step_cell(gates, cells, bounded, weight, states, before, now)
             opened, transformed = gates[now, 3 * hidden : 4 * hidden], gates[now, 4 * hidden :]
             state = torch.mul(opened, bounded[now], out=states[now]).sub_(carried[now])
@@ -138,7 +138,7 @@ class _HighwayLstm(torch.autograd.Function):
         return local.flatten(1), past, _weight_gradient(local, states, ctx.packing), None, None
 
 
-def _steps(sizes: tuple[int, ...]) -> list[slice]:
+def steps_of(sizes: tuple[int, ...]) -> list[slice]:
     """The packed tokens of every step."""
     return [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
@@ -193,7 +193,7 @@ def _pull_back(
     hidden = recurrent.shape[1]
     forget = gates[:, hidden : 2 * hidden]
     of_cell = gradient.new_zeros(packing.sizes[0], hidden)
-    steps = _steps(packing.sizes)
+    steps = steps_of(packing.sizes)
     for number in reversed(range(len(steps))):
         now, size = steps[number], packing.sizes[number]
         of_state, cell = gradient[now], of_cell[:size]

@@ -6,6 +6,7 @@ from typing import Any
 
 from elmo_bench.config import RunConfig
 from elmo_bench.fingerprint import NUMERICS, hash_value
+from elmo_bench.sources import choose_corpus
 
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
@@ -55,6 +56,9 @@ def identify(
         values["words"] = {"kind": "none"}
     elif values["words"]["kind"] == "file":
         values["words"].pop("dim")
+    _, corpus = choose_corpus(config.task, config.data)
+    if corpus.options:  # what the reader makes of the files
+        values["corpus_options"] = corpus.options
     return {
         **values,
         "task_version": task_version,
