@@ -11,14 +11,14 @@ import datasets
 import pytest
 
 from elmo_bench import sources
-from elmo_bench.config import HubConfig
+from elmo_bench.config import CorpusConfig, HubConfig, TaskConfig, read_config
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.snli import read_snli
 from elmo_bench.data.squad import read_squad
 from elmo_bench.fingerprint import hash_file
 from elmo_bench.sources import hub
 from elmo_bench.types import DataError, DataMissingError, UsageError
-from tests.composition import run_config
+from tests.composition import TASKS, compose, run_config
 
 SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 TAGS = ["O", "B-PER", "I-PER"]
@@ -254,3 +254,30 @@ def test_a_repository_for_a_corpus_that_is_not_on_the_hub_is_refused(tmp_path: P
     config = run_config("task=ner", "+data.repository=copy", root=tmp_path)
     with pytest.raises(UsageError, match=r"data\.repository: world \(sample\) is not read from the Hub"):
         sources.prepare(config.task, config.data, config.paths, lambda _: None)
+
+
+def test_splits_may_share_a_file(tmp_path: Path) -> None:
+    names = {"train": "all.txt", "dev": "all.txt", "test": "test.txt"}
+    copy = str(tagged_repository(tmp_path / "copy"))
+    wanted = TAGGED.model_copy(update={"repository": copy, "splits": {**SPLITS, "dev": "train"}})
+    directory = hub.fetch(wanted, names, tmp_path / "cache", "", lambda _: None)
+    assert (directory / "all.txt").read_text() == (directory / "test.txt").read_text()
+    with pytest.raises(DataError, match="expected 3 rows in 'train', got 2"):
+        hub.fetch(
+            wanted.model_copy(update={"rows": {"dev": 3}}), names, tmp_path / "cache", "", lambda _: None
+        )
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_every_entry_of_a_task_is_complete(task: str) -> None:
+    entries = dict(read_config(TaskConfig, compose(f"task={task}")["task"]).sources["paper"])
+    entries.pop("default")
+    for name, entry in entries.items():
+        corpus = read_config(CorpusConfig, entry, name)
+        if corpus.hub is None:
+            continue
+        assert set(corpus.hub.splits) == set(sources.SPLITS)
+        assert all(isinstance(file, str) for file in (corpus.train, corpus.dev, corpus.test))
+        assert {"train", "test"} <= set(corpus.hub.rows)
+        assert len(corpus.hub.columns) == {"tokens": 4, "pairs": 3, "questions": 5}[corpus.hub.kind]
+        assert len(corpus.hub.revision) == 40 or corpus.hub.tokens, "neither pinned nor counted"
