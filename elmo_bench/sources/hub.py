@@ -24,6 +24,8 @@ Row = dict[str, Any]
 def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, say: Say) -> Path:
     """A directory with a file for every split under the name it is to have; two splits may share one."""
     local = Path(hub.repository).is_dir()
+    if not local and hub.repository.count("/") != 1:  # an id is owner/name
+        raise DataMissingError(f"{hub.repository}: no such directory (data.repository)")
     content = hash_tree(Path(hub.repository)) if local else None
     recipe = hash_value({"hub": hub.model_dump(mode="json"), "names": dict(names), "content": content})
 

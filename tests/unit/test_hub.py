@@ -199,6 +199,8 @@ def test_another_layout_is_refused_by_name(tmp_path: Path) -> None:
     with pytest.raises(DataMissingError, match="name a local copy of the repository"):
         (tmp_path / "empty").mkdir()
         fetch(TAGGED, tmp_path / "empty", tmp_path / "cache")
+    with pytest.raises(DataMissingError, match="absent: no such directory"):
+        fetch(TAGGED, tmp_path / "absent", tmp_path / "cache")
 
 
 def test_a_loading_script_is_never_run(tmp_path: Path) -> None:
