@@ -74,7 +74,7 @@ def interval_cell(found: Comparison) -> Cell:
         lines.append(f"seeds {spell_interval(found.over_seeds.low, found.over_seeds.high)}")
     if found.over_examples:
         lines.append(f"examples {spell_interval(found.over_examples.low, found.over_examples.high)}")
-    return Cell(tuple(lines), "score") if lines else NOTHING
+    return Cell(tuple(lines), "detail") if lines else NOTHING
 
 
 def test_cell(found: Comparison) -> Cell:
@@ -85,7 +85,7 @@ def test_cell(found: Comparison) -> Cell:
         "McNemar": found.mcnemar,
     }
     lines = [f"{name} {spell_p(p)}" for name, p in tests.items() if p is not None]
-    return Cell(tuple(lines), "score") if lines else NOTHING
+    return Cell(tuple(lines), "detail") if lines else NOTHING
 
 
 def spell_interval(low: float, high: float) -> str:

@@ -11,6 +11,7 @@ from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import lookup
 
 PERPLEXITIES = "table7_arxiv_dev_perplexity"
+SHOWN = 3  # of the nearest contexts; the record has more
 TEXTS = {  # the paper's row, our task, and the streams of its text where a row has some of them
     "SNLI": ("snli", ()),
     "CoNLL-2012 (coref/SRL)": ("srl", ()),
@@ -49,20 +50,23 @@ def neighbours(library: Library) -> Section:
 
 
 def _neighbour_rows(record: Mapping[str, Any]) -> list[tuple[Cell, Cell, Cell]]:
-    """One row per source of a record of kind neighbours; what it lacks stays empty."""
-    encoder = text(f"here, {record.get('encoder', 'unknown')}")
+    """The static neighbours of a record of kind neighbours, and one row per context that was asked about."""
     rows = []
-    for entry in record.get("sources", []):
-        found = tuple(_in_words(one) for one in entry.get("neighbours", []))
-        rows.append((encoder, text(_in_words(entry)), Cell(found, "score")))
+    if record.get("static"):
+        words = ", ".join(word for word, _ in record["static"])
+        rows.append((text(f"here, {record['vectors']}"), text(record["word"]), Cell((words,), "score")))
+    encoder = text(f"here, {record['encoder']}, layer {record['layer']}", f"on {record['corpus']}")
+    for context in record["contexts"]:
+        nearest = tuple(_in_words(one) for one in context["nearest"][:SHOWN])
+        rows.append((encoder, text(_in_words(context["query"])), Cell(nearest, "score")))
     return rows
 
 
-def _in_words(entry: Any) -> str:
-    if not isinstance(entry, Mapping):
-        return str(entry)
-    sentence = entry.get("text") or entry.get("sentence") or entry.get("word") or ""
-    return " ".join(sentence) if isinstance(sentence, list) else str(sentence)
+def _in_words(context: Mapping[str, Any]) -> str:
+    """A sentence with the word that is meant in brackets."""
+    words = list(context["sentence"])
+    words[context["position"]] = f"[{words[context['position']]}]"
+    return " ".join(words)
 
 
 def perplexities(library: Library) -> Section:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "paper", "unverified", "score", "missing", "nothing"]
+Kind = Literal["text", "paper", "unverified", "score", "detail", "missing", "nothing"]
 
 
 @dataclass(frozen=True)

@@ -151,7 +151,9 @@ def build_row(layout: Layout, part: Part, row: Row, shelf: Shelf, desk: Desk) ->
 def score_cell(runs: Sequence[Run], layout: Layout) -> Cell:
     """Mean ± standard deviation over n seeds."""
     records: list[Record] = [run.record for run in runs]
-    statistics = layout.statistics or (("", records[0].metric),)
+    known = records[0].scores[layout.split]
+    statistics = [(label, name) for label, name in layout.statistics if name in known]
+    statistics = statistics or [("", records[0].metric)]
     lines: list[str] = []
     for label, name in statistics:
         lines += score_lines([record.scores[layout.split][name] for record in records], label)
