@@ -76,6 +76,9 @@ class TaskFunction:
         self, jobs: list[list[str]], sweep: Path, compose: Callable[[list[str]], DictConfig]
     ) -> list[list[str]]:
         """The jobs to launch: say what is planned, and write down how those end that are not started."""
+        if self.entry.place is None and self.only_plan:
+            print("\n".join(["to run:", *(f"  {' '.join(job)}" for job in jobs)]), flush=True)
+            return []
         if self.entry.place is None:
             return jobs
         place = self.entry.place

@@ -36,8 +36,8 @@ def write_end(directory: Path, end: JobEnd) -> None:
 def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], None]) -> None:
     """Launch jobs; where a launcher gives up because a process died, the others go on without it.
 
-    On one machine the pool has died with all that was in it. Of the jobs at work only one is to blame, so each
-    has a second chance, after those that had not begun. A cluster's jobs run on and are waited for.
+    On one machine the pool has died with all that was in it. Of the jobs at work only one is to blame, so
+    each has a second chance, after those that had not begun. A cluster's jobs run on and are waited for.
     """
     first = 0
     killed_before: list[list[str]] = []

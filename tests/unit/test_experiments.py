@@ -9,7 +9,7 @@ import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
 from omegaconf import OmegaConf
 
-from elmo_bench.runner.experiments import FINETUNINGS, RUNS, find_entry
+from elmo_bench.runner.experiments import FINETUNINGS, NEIGHBOURS, RUNS, find_entry
 from elmo_bench.runner.jobs import list_jobs, read_params, split_sweep
 from elmo_bench.types import UsageError
 from tests.composition import TASKS, compose, run_config
@@ -142,6 +142,7 @@ def test_hydra_is_given_the_first_choice_of_each() -> None:
 
 def test_an_experiment_says_what_its_jobs_are() -> None:
     assert find_entry(["-m", "+experiment=table7_perplexity"]) is FINETUNINGS
+    assert find_entry(["-m", "+experiment=table4"]) is NEIGHBOURS
     assert find_entry(["-m", "+experiment=table1"]) is RUNS
     assert find_entry(["task=ner"]) is RUNS
     assert find_entry(["+experiment=nosuch"]) is RUNS
