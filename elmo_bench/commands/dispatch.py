@@ -22,6 +22,7 @@ COMMANDS = {  # in the order people meet them
     "summary": "published runs as a small table per task",
     "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
     "compare": "paired tests of two runs or groups of runs",
+    "dashboard": "the ablations as a workspace and a report of Weights & Biases",
     "store": "list or clean what the encoder has computed",
 }
 

@@ -22,6 +22,7 @@ from elmo_bench.representations.injection import Injection
 from elmo_bench.runner.environment import describe_environment
 from elmo_bench.runner.material import Material, gather
 from elmo_bench.runner.preparation import Prepared, prepare
+from elmo_bench.runner.tracked import describe_run, label_run, summarise_run
 from elmo_bench.training.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.task_data import FileOrderBatches, TrainingBatches, seed_at
@@ -78,7 +79,7 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
     gathered = time.perf_counter()
     module = build_module(config, prepared, material.vocabularies)
     tracker = build_tracker(config.tracking, directory, say)
-    tracker.start(f"{config.task.name}-{directory.name}", config.model_dump(mode="json", by_alias=True))
+    tracker.start(label_run(config, prepared), describe_run(config, prepared))
     fitted = fit_module(module, config, prepared, material, tracker, say)
     trained = time.perf_counter()
     scores = evaluate(module, config, prepared, material)
@@ -93,8 +94,7 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
     record = make_record(config, prepared, material, module, fitted, scores, seconds)
     write_record(directory / "result.json", record)
     shutil.rmtree(directory / "checkpoints", ignore_errors=True)
-    metric = prepared.task.metric
-    tracker.finish({f"{split}/{metric}": values[metric] for split, values in scores.items()})
+    tracker.finish(summarise_run(record))
     return record
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
@@ -11,10 +12,19 @@ from elmo_bench.config import TrackingConfig
 from elmo_bench.types import Say
 
 
+@dataclass(frozen=True)
+class RunLabel:
+    """What a run is called, and what it is compared by."""
+
+    name: str
+    group: str  # runs that differ in the seed alone have one group, so that dashboards average over seeds
+    tags: tuple[str, ...]
+
+
 class Tracker(Protocol):
     """Something that is told how a run goes."""
 
-    def start(self, name: str, config: Mapping[str, Any]) -> None: ...
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None: ...
 
     def log(self, values: Mapping[str, float]) -> None: ...
 
@@ -24,7 +34,7 @@ class Tracker(Protocol):
 class NoTracker:
     """Nobody is told."""
 
-    def start(self, name: str, config: Mapping[str, Any]) -> None:
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
         pass
 
     def log(self, values: Mapping[str, float]) -> None:
@@ -42,14 +52,14 @@ class WandbTracker:
         self._directory = directory
         self._run: Any = None
 
-    def start(self, name: str, config: Mapping[str, Any]) -> None:
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
         import wandb
 
         self._run = wandb.init(
             project=self._config.project,
-            group=self._config.group,
-            tags=list(self._config.tags),
-            name=name,
+            group=self._config.group or label.group,
+            tags=[*label.tags, *self._config.tags],
+            name=label.name,
             config=dict(config),
             dir=self._directory,
             mode=None if has_wandb_key() else "offline",
@@ -74,8 +84,8 @@ class SafeTracker:
         self._say = say
         self._broken = False
 
-    def start(self, name: str, config: Mapping[str, Any]) -> None:
-        self._attempt(lambda: self._tracker.start(name, config))
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
+        self._attempt(lambda: self._tracker.start(label, config))
 
     def log(self, values: Mapping[str, float]) -> None:
         self._attempt(lambda: self._tracker.log(values))

@@ -15,8 +15,11 @@ def test_an_offline_run_changes_nothing(tmp_path: Path) -> None:
     assert code == 0, errors
     assert "warning" not in output + errors
     (result,) = (tmp_path / "runs").glob("ner/*/result.json")
-    assert list(result.parent.glob("wandb/offline-run-*/run-*.wandb"))
+    (log,) = result.parent.glob("wandb/offline-run-*/run-*.wandb")
     tracked = read_record(result)
+    told = log.read_bytes()  # the records of the log hold text as it is
+    for text in (f"ner-{tracked.condition}", "baseline", "size:sample", "dev/score", "test/score"):
+        assert text.encode() in told
 
     code, _, errors = finish(*RUN, f"paths.runs={tmp_path / 'untracked'}", *places(tmp_path)[1:])
     assert code == 0, errors

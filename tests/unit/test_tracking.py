@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.config import TrackingConfig
-from elmo_bench.training.tracking import NoTracker, SafeTracker, build_tracker, has_wandb_key
+from elmo_bench.training.tracking import NoTracker, RunLabel, SafeTracker, build_tracker, has_wandb_key
 
 
 class Breaking:
@@ -24,7 +24,7 @@ class Breaking:
         if call == self.breaks_at:
             raise RuntimeError("no network")
 
-    def start(self, name: str, config: Mapping[str, Any]) -> None:
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
         self._note("start")
 
     def log(self, values: Mapping[str, float]) -> None:
@@ -39,7 +39,7 @@ def test_a_failing_tracker_is_left_alone_after_one_warning(moment: str) -> None:
     said: list[str] = []
     broken = Breaking(moment)
     tracker = SafeTracker(broken, said.append)
-    tracker.start("name", {})
+    tracker.start(RunLabel("name", "group", ()), {})
     tracker.log({"dev": 1.0})
     tracker.finish({})
     assert broken.calls[-1] == moment

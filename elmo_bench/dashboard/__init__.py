@@ -1,0 +1,1 @@
+"""The ablations as a workspace and a report of Weights & Biases."""

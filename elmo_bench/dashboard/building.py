@@ -1,0 +1,138 @@
+"""The plan as objects of wandb's workspace API, and as the JSON that it would send."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from elmo_bench.dashboard.plan import PanelPlan, SectionPlan
+from elmo_bench.types import UsageError
+
+NAME = "ELMo ablations"
+WIDTH, HEIGHT, COLUMNS = 12, 8, 24  # of a panel, and of a row of them
+
+
+@dataclass(frozen=True)
+class Project:
+    """Where the runs are, and which of them: numbers of different data never share a panel."""
+
+    entity: str  # empty: nobody is asked, nothing is sent
+    name: str
+    source: str
+    size: str | None = None
+
+    def filters(self, task: str | None = None) -> str:
+        """The runs of one source and size, of one task or of all."""
+        wanted = {"source": self.source, "size": self.size, "task_name": task}
+        return " and ".join(f"Config('{key}') = '{value}'" for key, value in wanted.items() if value)
+
+
+def build_workspace(project: Project, sections: Sequence[SectionPlan]) -> Any:
+    """A saved view of the project: runs grouped by task and method, one section per table."""
+    ws, wr, expr = _modules()
+    built = [
+        ws.Section(
+            name=section.title,
+            panels=[build_panel(wr, panel, panel.title) for panel in section.panels],
+            is_open=number == 0,
+        )
+        for number, section in enumerate(sections)
+    ]
+    runs = ws.RunsetSettings(
+        filters=project.filters(), groupby=[expr.Config("task_name"), expr.Config("method")]
+    )
+    return ws.Workspace(
+        entity=project.entity, project=project.name, name=NAME, sections=built, runset_settings=runs
+    )
+
+
+def build_report(project: Project, sections: Sequence[SectionPlan]) -> Any:
+    """A page: what each table is about, the command that fills it, and its panels task by task."""
+    _, wr, _ = _modules()
+    blocks: list[Any] = [wr.TableOfContents()]
+    for section in sections:
+        blocks += [wr.H1(text=section.title), wr.P(text=section.text)]
+        blocks += [wr.MarkdownBlock(text=f"Filled by `{section.command}`")]
+        for task in section.tasks:
+            blocks += [wr.H2(text=task), build_grid(wr, project, section, task)]
+    return wr.Report(
+        project=project.name,
+        entity=project.entity,
+        title=NAME,
+        description=f"Peters et al. 2018: each task with and without ELMo, on data={project.source}.",
+        blocks=blocks,
+        width="fluid",
+    )
+
+
+def build_grid(wr: Any, project: Project, section: SectionPlan, task: str) -> Any:
+    """The panels of one section for the runs of one task."""
+    runs = wr.Runset(entity=project.entity, project=project.name, name=task, filters=project.filters(task))
+    panels = []
+    for number, plan in enumerate(section.panels):
+        panel = build_panel(wr, plan, f"{task}: {plan.title}")
+        row, column = divmod(number * WIDTH, COLUMNS)
+        panel.layout = wr.Layout(x=column, y=row * HEIGHT, w=WIDTH, h=HEIGHT)
+        panels.append(panel)
+    return wr.PanelGrid(runsets=[runs], panels=panels)
+
+
+def build_panel(wr: Any, plan: PanelPlan, title: str) -> Any:
+    """One chart, averaged over seeds with the standard deviation around the mean."""
+    if plan.kind == "points":
+        return wr.ScatterPlot(
+            title=title, x=wr.Config(plan.x), y=wr.SummaryMetric(plan.metrics[0]), log_x=True
+        )
+    averaged = {
+        "title": title,
+        "groupby": wr.Config(plan.group_by),
+        "groupby_aggfunc": "mean",
+        "groupby_rangefunc": "stddev",
+    }
+    if plan.kind == "bars":
+        return wr.BarPlot(metrics=[wr.SummaryMetric(name) for name in plan.metrics], **averaged)
+    return wr.LinePlot(x=plan.x, y=list(plan.metrics), aggregate=True, **averaged)
+
+
+def specify(project: Project, sections: Sequence[SectionPlan]) -> dict[str, Any]:
+    """What would be sent; no server is asked."""
+    unsent = replace(project, entity="")
+    workspace, report = build_workspace(unsent, sections), build_report(unsent, sections)
+    return {
+        "project": project.name,
+        "filters": project.filters(),
+        "workspace": {
+            "name": workspace.name,
+            "sections": [plain(section) for section in workspace.sections],
+        },
+        "report": {"title": report.title, "blocks": [plain(block) for block in report.blocks]},
+    }
+
+
+def plain(item: Any) -> Any:
+    """One object of the API as the JSON that it is sent as."""
+    return json.loads(item._to_model().model_dump_json(by_alias=True, exclude_none=True))
+
+
+def describe(sections: Sequence[SectionPlan]) -> Iterator[str]:
+    """The plan for people."""
+    for section in sections:
+        yield f"{section.title}  ({', '.join(section.tasks)})"
+        for panel in section.panels:
+            yield f"  {panel.kind}: {panel.title}: {', '.join(panel.metrics)} by {panel.group_by}"
+
+
+def _modules() -> tuple[Any, Any, Any]:
+    try:
+        with warnings.catch_warnings():
+            # the package warns about pydantic calls of its own
+            warnings.simplefilter("ignore", DeprecationWarning)
+            import wandb_workspaces.expr as expr
+            import wandb_workspaces.reports.v2 as wr
+            import wandb_workspaces.workspaces as ws
+    except ImportError as error:
+        raise UsageError(f"{error}; pip install 'elmo-bench[dashboard]'") from error
+    return ws, wr, expr
