@@ -13,7 +13,7 @@ from elmo_bench.report.library import read_library
 from elmo_bench.report.page import write_page
 from elmo_bench.report.statistics import RESAMPLES
 from elmo_bench.report.tables import Desk
-from elmo_bench.runner.composition import list_corpora
+from elmo_bench.runner.composition import list_corpora, list_fractions
 from elmo_bench.runner.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
 
@@ -49,7 +49,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     scores, problems = find_scores(item.record for item in library.runs)
     referee = Referee(scores, arguments.resamples, problems=problems)
-    report = assemble(Desk(library, referee, list_corpora()))
+    report = assemble(Desk(library, referee, list_corpora(), list_fractions()))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),

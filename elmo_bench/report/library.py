@@ -39,7 +39,7 @@ class Wanted:
     layers: str | int | None = None
     lam: float | None = None
     words: Literal["usual", "none", "any"] = "usual"
-    fraction: float = 1.0
+    fraction: float | None = None  # None: as much of the training set as the size has
 
     def elmo(self, record: Record) -> dict[str, Any]:
         """The `elmo` part of an identity that this asks for, given the defaults a record carries."""
@@ -82,7 +82,7 @@ class Library:
         rivals = [other for other in numbers if (other.source, other.corpus, other.size) == place]
         return max(rivals, key=lambda other: (numbers[other], other), default=block)
 
-    def shelf(self, block: Block, task: str) -> Shelf:
+    def shelf(self, block: Block, task: str, fraction: float = 1.0) -> Shelf:
         """The runs of a task that belong to a block, with or without ELMo."""
         place = (block.source, block.corpus, block.size)
         return Shelf(
@@ -92,7 +92,8 @@ class Library:
                 if run.record.task == task
                 and place_of(run.record) == place
                 and (is_baseline(run.record) or block_of(run.record) == block)
-            )
+            ),
+            fraction,
         )
 
 
@@ -101,6 +102,7 @@ class Shelf:
     """The runs of one task in one block."""
 
     runs: tuple[Run, ...]
+    fraction: float = 1.0  # of the training set, as the task's size has it
 
     def find(self, wanted: Wanted) -> Seeds:
         """The runs of one condition by seed; none where there are none."""
@@ -108,13 +110,14 @@ class Shelf:
         if usual is None:
             return {}
         setting, words = usual
+        fraction = self.fraction if wanted.fraction is None else wanted.fraction
         fitting: dict[str, dict[int, Run]] = defaultdict(dict)
         for run in self.runs:
             record = run.record
             if (
                 setting_of(record) == setting
                 and record.identity["elmo"] == wanted.elmo(record)
-                and record.identity["data"]["fraction"] == wanted.fraction
+                and record.identity["data"]["fraction"] == fraction
                 and record.identity["data"].get("limit") is None
                 and _words_fit(record, wanted, words)
             ):

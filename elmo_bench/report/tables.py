@@ -35,6 +35,7 @@ class Desk:
     library: Library
     referee: Referee
     corpora: Mapping[str, Mapping[str, frozenset[str]]]  # by task and source
+    fractions: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by task and size, where not 1
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, warning: str) -> None:
@@ -49,7 +50,7 @@ class Desk:
         ]
 
     def shelf(self, block: Block, task: str) -> Shelf:
-        return self.library.shelf(block, task)
+        return self.library.shelf(block, task, self.fractions.get((task, block.size), 1.0))
 
     def lists(self, block: Block, part: Part, shelf: Shelf) -> bool:
         """Whether a block has rows for a task.
@@ -100,6 +101,7 @@ def build_table(layout: Layout, block: Block, desk: Desk) -> Table:
     """The rows of the tasks that a block has a corpus for."""
     rows: list[tuple[Cell, ...]] = []
     missing: list[str] = []
+    notes = notes_of(block)
     for part in layout.parts:
         shelf = desk.shelf(block, part.task)
         if not desk.lists(block, part, shelf):
@@ -107,6 +109,10 @@ def build_table(layout: Layout, block: Block, desk: Desk) -> Table:
         desk.check_settings(block, part.task)
         built = [build_row(layout, part, row, shelf, desk) for row in part.rows]
         rows += built
+        if shelf.fraction != 1:
+            notes.append(
+                f"{part.title}: trained on {100 * shelf.fraction:g} % of its train split (size {block.size})."
+            )
         if any(NO_RUN in cells for cells in built):
             missing.append(part.task)
     commands = (command_for(layout.experiment, missing, block),) if missing else ()
@@ -116,7 +122,7 @@ def build_table(layout: Layout, block: Block, desk: Desk) -> Table:
         caption=caption_of(layout.title, layout.split, block),
         columns=COLUMNS,
         rows=tuple(rows),
-        notes=tuple(notes_of(block)),
+        notes=tuple(notes),
         commands=commands,
     )
 

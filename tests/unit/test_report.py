@@ -126,6 +126,15 @@ def test_epochs_to_pass_the_baselines_best(records: Path) -> None:
     assert row(table(report, "figure1"), "SNLI", "10 %")["Gain"].value == pytest.approx(15.0)
 
 
+def test_a_size_may_keep_a_part_of_the_training_set(records: Path) -> None:
+    library = read_library(records)
+    report = assemble(Desk(library, Referee({}, 200), CORPORA, {("snli", "sample"): 0.1}))
+    found = table(report, "table1")
+    assert row(found, "SNLI", "+ ELMo")["Here"].value == pytest.approx(100 * 19 / 40)
+    assert row(found, "NER", "+ ELMo")["Here"].value == pytest.approx(100 * 79 / 120)
+    assert "SNLI: trained on 10 % of its train split (size sample)." in found.notes
+
+
 def test_warns_of_mixed_commits_dirty_trees_and_other_settings(tmp_path: Path) -> None:
     other = {"commit": "d" * 40, "dirty": True}
     publish(tmp_path, make_record("ner", 1, 20, NONE), 20)
