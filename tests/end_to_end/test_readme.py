@@ -21,7 +21,7 @@ OTHERS = sorted({match[1] for match in re.finditer(r"python -m elmo_bench (\w+)"
 
 
 def first_jobs(arguments: list[str]) -> list[str]:
-    """The overrides of a command line, the first value of each where it sweeps; experiments name their tasks."""
+    """The overrides of a command line, the first value where it sweeps; experiments name their tasks."""
     overrides = [argument.split(",")[0] for argument in arguments if "=" in argument]
     return overrides if any(o.startswith("task=") for o in overrides) else [*overrides, "task=ner"]
 
