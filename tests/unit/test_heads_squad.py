@@ -76,7 +76,7 @@ def collate(asked: Sequence[Asked], extra: int = 0, junk: float = 0.0) -> tuple[
             whole = torch.full((*mask.shape, asked[0].features[name][place].shape[1]), junk)
             whole[mask] = torch.cat([row.features[name][place] for row in asked])
             places.append(whole)
-        injected[name] = Injected(*places, mask)
+        injected[name] = Injected(places[0], places[1], mask)
         streams[name] = Stream(torch.zeros(len(asked), 0, mask.shape[1], 0), mask, (1,) * len(asked))
     fields = {
         name: torch.stack([row.fields[name] for row in asked])
