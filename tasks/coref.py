@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, ValidationError
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -113,11 +113,14 @@ def read_options(options: Mapping[str, Any]) -> CorpusOptions:
     for key in options:
         if key not in known:
             raise UsageError(f"options.{key}: task coref knows {' and '.join(known)} only")
-    chosen = CorpusOptions(**options)
     try:
+        chosen = CorpusOptions(**options)
         groups = re.compile(chosen.genre).groups
+    except ValidationError as error:
+        wrong = error.errors()[0]
+        raise UsageError(f"options.{wrong['loc'][0]}={wrong['input']}: {wrong['msg']}") from None
     except re.error as error:
-        raise UsageError(f"options.genre={chosen.genre}: not a regular expression ({error})") from None
+        raise UsageError(f"options.genre={options['genre']}: not a regular expression ({error})") from None
     if chosen.genre and not groups:
         raise UsageError(f"options.genre={chosen.genre}: expected a group in brackets around the genre")
     return chosen

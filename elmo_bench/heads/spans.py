@@ -37,7 +37,7 @@ class SpanScorer(nn.Module):
         self.parts = [states, states, features, words]
         self.dim, self.longest = sum(self.parts), longest
         self.widths = nn.Embedding(longest, features)
-        self.attend = nn.Linear(states, 1)
+        self.attend = nn.Linear(states, 1, bias=False)  # a softmax would not feel one
         self.first = nn.Linear(self.dim, hidden)
         self.second = nn.Linear(hidden, hidden)
         self.last = nn.Linear(hidden, 1)
