@@ -106,6 +106,7 @@ class TaskConfig(Config):
     plugin: str  # dotted path of the task's class
     title: str = ""  # as tables print it
     settings: dict[str, Any]  # the fields of the plug-in
+    text: dict[str, Any] = Field(default_factory=dict)  # instead of some settings, where only text is read
     training: TrainingConfig
     elmo: ElmoDefaults
     words: dict[str, Any] = Field(default_factory=dict)  # read by conf/words

@@ -11,6 +11,7 @@ from hydra.types import RunMode
 from elmo_bench.records import Record
 from elmo_bench.report.conditions import describe_condition, is_baseline
 from elmo_bench.runner.job import Outcome
+from elmo_bench.types import Scores
 
 
 def announce(outcome: Outcome) -> None:
@@ -23,9 +24,7 @@ def announce(outcome: Outcome) -> None:
     else:
         print(f"\n{title}")
     for split, scores in record.scores.items():
-        others = "  ".join(f"{n} {v:.2f}" for n, v in scores.items() if n != record.metric and ":" not in n)
-        score = f"{record.metric} {scores[record.metric]:.2f}"
-        print(f"  {split:4}  {score}  n={record.examples[split]:,}  ({others})")
+        print(f"  {split:4}  {describe_scores(record.metric, scores, record.examples[split])}")
     for place, learnt in record.learnt.items():
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {place}: layer weights {weights}, gamma {learnt['gamma']:.3f}")
@@ -33,6 +32,12 @@ def announce(outcome: Outcome) -> None:
     overrides = typed_overrides()
     if outcome.status == "done" and overrides:
         print(f"  next:   {suggest(record, overrides)}")
+
+
+def describe_scores(metric: str, scores: Scores, examples: int) -> str:
+    """The figure that counts, then the others of the whole split, if there are any."""
+    others = "  ".join(f"{n} {v:.2f}" for n, v in scores.items() if n != metric and ":" not in n)
+    return f"{metric} {scores[metric]:.2f}  n={examples:,}{f'  ({others})' if others else ''}"
 
 
 def typed_overrides() -> Sequence[str]:

@@ -27,7 +27,7 @@ from elmo_bench.files import make_once
 from elmo_bench.fingerprint import hash_value
 from elmo_bench.runner.entry import say
 from elmo_bench.runner.planning import Place
-from elmo_bench.runner.plugin import load_task
+from elmo_bench.runner.plugin import load_reader
 from elmo_bench.runner.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
@@ -71,7 +71,7 @@ def place_finetuning(values: dict[str, Any]) -> Place:
 def finetune_one(values: dict[str, Any]) -> Path:
     """One fine-tuning, told to the person who started it."""
     command = read_config(FinetuneCommand, values)
-    task = load_task(command.task)
+    task = load_reader(command.task)
     corpus = sources.prepare(command.task, command.data, command.paths, say)
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.bilm.trained import find_trained
@@ -128,6 +128,8 @@ def describe_finetuning(command: FinetuneCommand, corpus: Corpus) -> dict[str, A
         "source": corpus.source,
         "corpus": corpus.name,
         "data_sha256": corpus.fingerprints(),
+        **({"fraction": command.data.fraction} if command.data.fraction < 1 else {}),
+        **({"limit": command.data.limit} if command.data.limit else {}),
     }
 
 
@@ -158,7 +160,7 @@ def write_text(command: FinetuneCommand, task: AnyTask, corpus: Corpus, say: Say
     recipe = hash_value(
         {
             "task": command.task.name,
-            "settings": command.task.settings,
+            "settings": {**command.task.settings, **command.task.text},
             "version": task.version,
             "data": corpus.fingerprints(),
             "fraction": command.data.fraction,

@@ -21,6 +21,7 @@ NOT_PART_OF_A_CONDITION = (
     "store.mode",  # every mode gives the same values; the dtype does not
     "task.sources",  # which files they name is hashed by content
     "task.elmo",  # defaults that `elmo` has already read
+    "task.text",  # settings that no run reads with
     "task.words",  # defaults that `words` has already read
     "task.title",
     "encoder",  # known by its fingerprint

@@ -23,3 +23,8 @@ def load_task(config: TaskConfig) -> AnyTask:
     except ValidationError as error:
         raise UsageError(explain_validation(error, plugin.__annotations__, "task.settings")) from None
     return task
+
+
+def load_reader(config: TaskConfig) -> AnyTask:
+    """The plug-in as it reads a corpus for its text alone."""
+    return load_task(config.model_copy(update={"settings": {**config.settings, **config.text}}))

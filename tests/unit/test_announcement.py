@@ -7,7 +7,7 @@ import shlex
 import pytest
 
 from elmo_bench.records import Record
-from elmo_bench.runner.announcement import suggest
+from elmo_bench.runner.announcement import describe_scores, suggest
 from elmo_bench.runner.identity import identify
 from tests.composition import run_config
 
@@ -47,3 +47,9 @@ def test_the_baseline_of_a_run_with_elmo(elmo: tuple[str, ...]) -> None:
 @pytest.mark.parametrize("elmo", [("elmo=none",), ("elmo.where=none",), ("elmo=none", "elmo.lambda=0.5")])
 def test_the_same_with_elmo_as_the_paper_has_it(elmo: tuple[str, ...]) -> None:
     assert follow(*CHOICES, *elmo).identity == record_of(*CHOICES).identity
+
+
+def test_figures_beside_the_metric_stand_in_brackets_where_there_are_any() -> None:
+    scores = {"f1": 52.5, "precision": 50.0, "recall": 55.26, "f1:PER": 60.0}
+    assert describe_scores("f1", scores, 1200) == "f1 52.50  n=1,200  (precision 50.00  recall 55.26)"
+    assert describe_scores("accuracy", {"accuracy": 80.0, "accuracy:NN": 1.0}, 5) == "accuracy 80.00  n=5"
