@@ -9,8 +9,11 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-NUMERICS = 1
-"""Raised whenever the same configuration would give other numbers than before."""
+NUMERICS = 2
+"""Raised whenever the same configuration of a run would give other numbers than before."""
+
+BILM_NUMERICS = 1
+"""The same of pre-training: no biLM needs to be trained anew because a task's head has changed."""
 
 
 def hash_value(value: Any) -> str:

@@ -19,6 +19,7 @@ from elmo_bench.data.lines import BYTE_ORDER_MARK, decode_line, fault, open_byte
 from elmo_bench.types import UsageError, Words
 
 NUMBER = "<number>"
+UNKNOWN_ROW = 1
 LINES_AT_ONCE = 8192
 LARGEST = float(np.finfo(np.float32).max)
 SMALL = 0.05  # half the range of random rows beside vectors from a file
@@ -43,6 +44,7 @@ class WordTable:
     matrix: Tensor  # (2 + words, dim); dim is 0 where a task has no word vectors
     trainable: bool
     from_file: int = 0  # so many of the first words have vectors from a file
+    in_training: tuple[int, ...] | None = None  # the rows that training can change; None: any of them
 
     @property
     def dim(self) -> int:
@@ -64,7 +66,7 @@ class WordTable:
             return row, "lower_cased" if row < self.from_file + 2 else "training_only"
         if is_number(word) and (row := rows.get(NUMBER)):
             return row, "number"
-        return 1, "unknown"
+        return UNKNOWN_ROW, "unknown"
 
     def coverage(self, sentences: Iterable[Words]) -> dict[str, float]:
         """How many tokens there are, and the percentage of them found in each way."""
@@ -102,14 +104,16 @@ def word_table(
         raise ValueError("words of kind 'file' need the vectors of a file")
     covered = with_number(vectors)
     base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
-    added = sorted({word for word in training_words if base._find(word)[1] == "unknown"})
+    found = {word: base._find(word)[0] for word in training_words}
+    added = sorted(word for word, row in found.items() if row == UNKNOWN_ROW)
     words = (*base.words, *added)
+    in_training = {0, UNKNOWN_ROW, *found.values(), *range(len(base.words) + 2, len(words) + 2)}
     known = torch.from_numpy(covered.matrix)  # (covered words, dim)
     strangers = torch.rand(
         len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
     )
     matrix = torch.cat([torch.zeros(2, known.shape[1]), known, (2 * strangers - 1) * half_range])
-    return WordTable(words, matrix, trainable, from_file=len(covered.words))
+    return WordTable(words, matrix, trainable, len(covered.words), tuple(sorted(in_training)))
 
 
 def with_number(vectors: WordVectors) -> WordVectors:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
@@ -148,7 +149,7 @@ def with_unit_vectors(table: WordTable) -> WordTable:
     matrix = table.matrix.clone()
     known = matrix[2 : 2 + table.from_file]
     known.copy_(F.normalize(known, dim=1))
-    return WordTable(table.words, matrix, table.trainable, table.from_file)
+    return replace(table, matrix=matrix)
 
 
 def gold_clusters(spans: Tensor, mentions: Tensor) -> Tensor:

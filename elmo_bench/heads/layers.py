@@ -9,26 +9,47 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmo_bench.data.vectors import WordTable
+from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
 from elmo_bench.heads.products import multiply_with_gradient
 from elmo_bench.heads.recurrence import Packing, scan_highway_lstm, scan_lstm
 
 
 class WordEmbedding(nn.Module):
-    """A task's own word vectors, starting from its word table; of width 0 where it has none."""
+    """A task's own word vectors, starting from its word table; of width 0 where it has none.
+
+    Only rows of training words can ever learn, so they alone are parameters: an optimiser that passes over a
+    hundred thousand rows without a gradient takes nearly half of a NER step.
+    """
+
+    fixed: Tensor  # (rows, dim)
+    places: Tensor  # (rows,) in `learnt`, or -1
 
     def __init__(self, table: WordTable, dropout: float = 0.0) -> None:
         super().__init__()
         self.dim = table.dim
         self.dropout = dropout
-        self.vectors = nn.Parameter(table.matrix.clone(), requires_grad=table.trainable and table.dim > 0)
+        rows = (
+            torch.arange(len(table.matrix)) if table.in_training is None else torch.tensor(table.in_training)
+        )
+        places = torch.full((len(table.matrix),), -1)
+        places[rows] = torch.arange(len(rows))
+        # Made from the vocabulary again wherever a head is brought back: kept in no file.
+        self.register_buffer("fixed", table.matrix, persistent=False)
+        self.register_buffer("places", places, persistent=False)
+        is_trainable = table.trainable and table.dim > 0
+        self.learnt = nn.Parameter(table.matrix[rows]) if is_trainable else None  # (rows in training, dim)
 
     def forward(self, ids: Tensor) -> Tensor:
         if self.training and self.dropout:
-            # row 1 is the unknown word, which a training set never holds: this is how it learns its vector
+            # a training set never holds the unknown word: this is how it learns its vector
             forgotten = torch.rand(ids.shape, device=ids.device) < self.dropout
-            ids = torch.where(forgotten & (ids > 0), 1, ids)
-        return F.embedding(ids, self.vectors, padding_idx=0)  # (rows, time, dim)
+            ids = torch.where(forgotten & (ids > 0), UNKNOWN_ROW, ids)
+        if self.learnt is None:
+            return self.fixed[ids]  # (rows, time, dim)
+        places = self.places[ids]
+        if self.training:
+            return F.embedding(places, self.learnt, padding_idx=0)
+        return torch.where(places[..., None] < 0, self.fixed[ids], self.learnt[places.clamp(min=0)])
 
 
 class CharacterCnn(nn.Module):

@@ -18,7 +18,7 @@ from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig, read_co
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.data.vectors import read_vectors, word_table
 from elmo_bench.files import make_once
-from elmo_bench.fingerprint import NUMERICS, hash_value
+from elmo_bench.fingerprint import BILM_NUMERICS, hash_value
 from elmo_bench.representations.encoder import Encoder, EncoderCard
 from elmo_bench.representations.words import WordEncoder
 from elmo_bench.sources import generate_world
@@ -98,7 +98,7 @@ def place_model(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfi
 def sample_place(config: EncoderConfig, paths: PathsConfig, world: Path) -> tuple[BilmConfig, Path]:
     """What is pre-trained on the generated world, and where it lies once it has been."""
     bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
-    recipe = hash_value([bilm.model_dump(mode="json"), world.name, NUMERICS])[:12]
+    recipe = hash_value([bilm.model_dump(mode="json"), world.name, BILM_NUMERICS])[:12]
     return bilm, paths.cache / "models" / f"{config.name}-{recipe}"
 
 
@@ -114,7 +114,7 @@ def _untrained(config: EncoderConfig, paths: PathsConfig, say: Say) -> Path:
     bilm = read_config(BilmConfig, config.bilm or {}, "encoder.bilm")
     assert bilm.architecture is not None
     options = bilm.architecture.options()
-    recipe = hash_value([bilm.architecture.model_dump(mode="json"), NUMERICS])[:12]
+    recipe = hash_value([bilm.architecture.model_dump(mode="json"), BILM_NUMERICS])[:12]
 
     def make(directory: Path) -> None:
         generator = torch.Generator().manual_seed(UNTRAINED_SEED)

@@ -32,7 +32,7 @@ from elmo_bench.data.encoded_text import EncodedText, encode_sentences, encode_s
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.data.text_batches import ContiguousStreams, Reader, SentenceBatches, TextBatch, TokenTable
 from elmo_bench.files import waiting_lock, write_atomically
-from elmo_bench.fingerprint import NUMERICS, hash_value
+from elmo_bench.fingerprint import BILM_NUMERICS, hash_value
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.fitting import quiet_lightning
 from elmo_bench.training.language_model import LanguageModel, product_dtype, samples_negatives
@@ -125,7 +125,7 @@ def _identity(run: Pretraining) -> str:
             **_shards(run.corpus),
             "start": fingerprint_files(find_trained(run.start)) if run.start else None,
             **({"vocabulary": fingerprint_files([run.vocabulary])} if run.vocabulary else {}),
-            "numerics": NUMERICS,
+            "numerics": BILM_NUMERICS,
         }
     )
 

@@ -87,7 +87,7 @@ def test_forgotten_words_teach_the_unknown_word() -> None:
     head, ids = build(ABSENT, settings=settings), torch.tensor([[2, 3, 4, 5] * 50 + [0] * 50])
     torch.manual_seed(1)
     drawn = head.words.train()(ids)
-    known, unknown = head.words.vectors[ids], head.words.vectors[1]
+    known, unknown = head.words.learnt[ids], head.words.learnt[1]
     assert drawn[:, 200:].equal(known[:, 200:])  # padding stays padding
     is_forgotten = (drawn == unknown).all(2)[:, :200]
     assert 70 < is_forgotten.sum() < 130

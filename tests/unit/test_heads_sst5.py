@@ -103,7 +103,7 @@ def test_the_whole_head_is_its_parts_one_after_the_other() -> None:
     head, row = build(Widths(6, 6)).eval(), rows(Widths(6, 6))[0]
     linear = head.pre_encode[1]
     assert isinstance(linear, nn.Linear)
-    x = torch.cat([head.words.vectors[row.fields["words"]], row.at_input], dim=1)
+    x = torch.cat([head.words(row.fields["words"]), row.at_input], dim=1)
     encoded, _ = head.encode.lstm(linear(x).relu().unsqueeze(0))
     context = (encoded @ encoded.transpose(1, 2)).softmax(2) @ encoded
     integrated, _ = head.integrate.lstm(torch.cat([encoded, encoded - context, encoded * context], dim=2))
