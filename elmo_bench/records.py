@@ -71,6 +71,7 @@ class NeighboursRecord(BaseModel):
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["neighbours"] = "neighbours"
+    identity: dict[str, Any]  # what was asked, and hashes of what was read, in the clear
     word: str
     encoder: str
     encoder_fingerprint: str
@@ -85,8 +86,73 @@ class NeighboursRecord(BaseModel):
     environment: dict[str, Any]
 
 
-AnyRecord = Record | NeighboursRecord
-RecordType = TypeVar("RecordType", Record, NeighboursRecord)
+class Finetuning(BaseModel):
+    """Which biLM was trained on with which text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    encoder: str
+    task: str
+    source: str
+    corpus: str
+    data_sha256: dict[str, str]  # by split
+    fraction: float = 1.0  # of the training text
+    limit: int | None = None  # of its examples
+
+
+class TextPerplexity(BaseModel):
+    """How well a biLM predicts one text; a sentence's end is predicted too."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    forward: float
+    backward: float
+    average: float
+    predictions: int  # in each direction
+    tokens: int
+    oov_rate: float  # share of the tokens outside the vocabulary
+    vocabulary_sha256: str  # figures of other vocabularies do not compare
+    longest: int | None  # tokens after that many of a sentence were left out
+
+
+class BeforeAndAfter(BaseModel):
+    """Of one text, by the biLM it began with and by what became of it."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    before: TextPerplexity
+    after: TextPerplexity
+
+
+class PerplexityRecord(BaseModel):
+    """A task's dev text before and after a biLM was trained on with its training text (preprint, Table 7)."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["perplexity"] = "perplexity"
+    identity: str  # hash of all that decides the weights
+    finetuned: Finetuning
+    streams: dict[str, BeforeAndAfter]
+    config: dict[str, Any]  # of the training
+    seed: int
+    steps: int
+    tokens: int
+    seconds: float
+    objective: str
+    products: str
+    corpus: dict[str, Any]  # the training text's size and hashes
+    vocabulary: dict[str, Any]
+    hashes: dict[str, str]  # of the model's files
+    environment: dict[str, Any]
+
+    @property
+    def debug(self) -> bool:
+        """Tried out on a few examples: never in tables."""
+        return self.finetuned.limit is not None
+
+
+AnyRecord = Record | NeighboursRecord | PerplexityRecord
+RecordType = TypeVar("RecordType", Record, NeighboursRecord, PerplexityRecord)
 
 
 def write_record(path: Path, record: AnyRecord) -> None:
@@ -106,6 +172,20 @@ def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
         raise DamagedFileError(
             f"{path}: not a record of this version ({error.error_count()} fields do not fit); "
             "run the same command with force=true"
+        ) from None
+
+
+def read_model_record(path: Path) -> PerplexityRecord | None:
+    """What a model's record says of perplexities; nothing where it is not fine-tuned, or not to its end."""
+    try:
+        content = json.loads(path.read_bytes())
+        if not content.get("finished") or not content.get("finetuned"):
+            return None
+        known = {key: content[key] for key in PerplexityRecord.model_fields.keys() & content.keys()}
+        return PerplexityRecord.model_validate({**known, "kind": "perplexity"})
+    except (ValueError, AttributeError):
+        raise DamagedFileError(
+            f"{path}: not a record of a biLM; move {path.parent} away to train it anew"
         ) from None
 
 

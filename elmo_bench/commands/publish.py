@@ -3,57 +3,101 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import dataclass
 from pathlib import Path
 
 from elmo_bench.files import write_atomically
 from elmo_bench.fingerprint import hash_file
-from elmo_bench.records import Record, read_record, write_record
+from elmo_bench.records import PerplexityRecord, Record, read_model_record, read_record, write_record
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
-HELP = "copy the record and counts of finished runs to results/records; what is there already is kept"
+HELP = """copy what finished runs and fine-tuned models left behind to results/records; what is there is kept
+
+Of a run its record and counts, of a biLM trained on with a task's text its perplexities."""
 EXAMPLE = (
-    "python -m elmo_bench publish                          # every finished run\n"
-    "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1"
+    "python -m elmo_bench publish                          # every finished run and fine-tuned model\n"
+    "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
+    "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
+RUN, MODEL = "result.json", "record.json"
+
+
+@dataclass(frozen=True)
+class Finished:
+    """The record of a run or of a fine-tuned model, and where it lies."""
+
+    path: Path
+    record: Record | PerplexityRecord
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
+    """What to publish, and where from and to."""
     parser.add_argument(
-        "runs", nargs="*", type=Path, metavar="RUN", help="run directories; all of --from by default"
+        "places",
+        nargs="*",
+        type=Path,
+        metavar="PLACE",
+        help="directories of runs or models; all of --from and --models by default",
     )
     parser.add_argument("--from", dest="source", type=Path, default=Path("results/runs"), metavar="DIR")
+    parser.add_argument("--models", type=Path, default=Path("results/models"), metavar="DIR")
     parser.add_argument("--to", dest="target", type=Path, default=Path("results/records"), metavar="DIR")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Publish, and say what was new, known or left out."""
-    named = [directory / "result.json" for directory in arguments.runs]
-    results = named or sorted(arguments.source.glob("*/*/result.json"))
-    if not results:
-        raise DataMissingError(
-            f"{arguments.source}: no finished runs there; python run.py task=ner makes one"
+    if arguments.places:
+        finished = [read_finished(directory) for directory in arguments.places]
+    else:
+        finished = find_finished(arguments.source, arguments.models)
+        if not finished:
+            raise DataMissingError(
+                f"{arguments.source}: no finished runs there; python run.py task=ner makes one"
+            )
+    tried_out = [item for item in finished if item.record.debug]
+    if tried_out and arguments.places:
+        raise UsageError(
+            f"{tried_out[0].path.parent}: tried out on a few examples (limit or debug), never published"
         )
-    new = known = tried_out = 0
-    for result in results:
-        if not result.is_file():
-            raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
-        record = read_record(result)
-        if record.debug:
-            if named:
-                raise UsageError(
-                    f"{result.parent}: tried out on a few examples (limit or debug), never published"
-                )
-            tried_out += 1
-        elif publish(result, record, arguments.target):
-            new += 1
-        else:
-            known += 1
-    left_out = f", {tried_out} tried out on a few examples and left out" if tried_out else ""
-    print(f"{arguments.target}: {new} new, {known} there already{left_out}")
+    new = [publish(item, arguments.target) for item in finished if not item.record.debug]
+    left_out = f", {len(tried_out)} tried out on a few examples and left out" if tried_out else ""
+    print(f"{arguments.target}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
 
 
-def publish(result: Path, record: Record, target: Path) -> bool:
-    """Copy one run's record and counts; false where that run is published already."""
+def find_finished(runs: Path, models: Path) -> list[Finished]:
+    """Every finished run, and every fine-tuned model."""
+    found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN}"))]
+    tuned = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{MODEL}")))
+    return [*found, *(Finished(path, record) for path, record in tuned if record)]
+
+
+def read_finished(directory: Path) -> Finished:
+    """The record in a directory that was named."""
+    if (directory / RUN).is_file():
+        return Finished(directory / RUN, read_record(directory / RUN))
+    if not (directory / MODEL).is_file():
+        raise DataMissingError(f"{directory / RUN}: no such record; expected the directory of a finished run")
+    record = read_model_record(directory / MODEL)
+    if record is None:
+        raise UsageError(
+            f"{directory}: not fine-tuned on the text of a task, or not to its end; nothing to publish"
+        )
+    return Finished(directory / MODEL, record)
+
+
+def publish(item: Finished, target: Path) -> bool:
+    """Copy one record; false where it is published already."""
+    if isinstance(item.record, Record):
+        return publish_run(item.path, item.record, target)
+    path = target / "perplexity" / f"{item.path.parent.name}-{item.record.identity[:12]}.json"
+    if path.exists():
+        return False
+    write_record(path, item.record)
+    return True
+
+
+def publish_run(result: Path, record: Record, target: Path) -> bool:
+    """Copy one run's record and counts."""
     counts = result.with_name("counts.npz")
     if hash_file(counts) != record.hashes["counts.npz"]:
         raise DamagedFileError(f"{counts}: not what the run wrote; run the same command with force=true")

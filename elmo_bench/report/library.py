@@ -10,7 +10,13 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_bench.fingerprint import hash_value
-from elmo_bench.records import Record, read_record
+from elmo_bench.records import (
+    NeighboursRecord,
+    PerplexityRecord,
+    Record,
+    read_record,
+    read_record_of,
+)
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.conditions import is_baseline
 from elmo_bench.types import DamagedFileError
@@ -63,8 +69,8 @@ class Library:
     """What is published; the problems are told with the tables."""
 
     runs: tuple[Run, ...]
-    models: tuple[dict[str, Any], ...]  # perplexities of fine-tuned biLMs
-    neighbours: tuple[dict[str, Any], ...]
+    perplexities: tuple[PerplexityRecord, ...]  # of fine-tuned biLMs
+    neighbours: tuple[NeighboursRecord, ...]
     problems: tuple[str, ...]
 
     def blocks(self) -> list[Block]:
@@ -146,7 +152,9 @@ class Shelf:
 
 def read_library(directory: Path) -> Library:
     """All published records below a directory; what is not a record is named and passed over."""
-    runs, others, problems = [], defaultdict(list), []
+    runs, perplexities, neighbours = [], [], []
+    problems: list[str] = []
+    unknown: Counter[str] = Counter()
     for path in sorted(directory.rglob("*.json")):
         try:
             content = json.loads(path.read_bytes())
@@ -157,16 +165,18 @@ def read_library(directory: Path) -> Library:
                     problems.append(f"{path.name}: tried out on a few examples, left out")
                 else:
                     runs.append(run)
+            elif kind == "perplexity":
+                perplexities.append(read_record_of(PerplexityRecord, path))
+            elif kind == "neighbours":
+                neighbours.append(read_record_of(NeighboursRecord, path))
             else:
-                others[str(kind)].append(content)
+                unknown[str(kind)] += 1
         except (DamagedFileError, ValueError) as error:
             problems.append(f"{path.name} is left out: {str(error).splitlines()[0]}")
-    models = [model for kind in ("bilm", "perplexity") for model in others.pop(kind, [])]
-    neighbours = others.pop("neighbours", [])
     problems += [
-        f"{len(found)} records of the unknown kind {kind!r} are left out" for kind, found in others.items()
+        f"{count} records of the unknown kind {kind!r} are left out" for kind, count in unknown.items()
     ]
-    return Library(tuple(runs), tuple(models), tuple(neighbours), tuple(problems))
+    return Library(tuple(runs), tuple(perplexities), tuple(neighbours), tuple(problems))
 
 
 def place_of(record: Record) -> tuple[str, str, str]:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from elmo_bench.records import Context, NeighboursRecord, PerplexityRecord
 from elmo_bench.report.cells import NO_RUN, NOTHING, text
 from elmo_bench.report.library import Library
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import lookup
+from elmo_bench.report.perplexities import describe_schedule
 
 PERPLEXITIES = "table7_arxiv_dev_perplexity"
 SHOWN = 3  # of the nearest contexts; the record has more
@@ -49,23 +51,23 @@ def neighbours(library: Library) -> Section:
     return Section("table4", title, about, (table,))
 
 
-def _neighbour_rows(record: Mapping[str, Any]) -> list[tuple[Cell, Cell, Cell]]:
-    """The static neighbours of a record of kind neighbours, and one row per context that was asked about."""
+def _neighbour_rows(record: NeighboursRecord) -> list[tuple[Cell, Cell, Cell]]:
+    """The word's static neighbours, and one row per context that was asked about."""
     rows = []
-    if record.get("static"):
-        words = ", ".join(word for word, _ in record["static"])
-        rows.append((text(f"here, {record['vectors']}"), text(record["word"]), Cell((words,), "score")))
-    encoder = text(f"here, {record['encoder']}, layer {record['layer']}", f"on {record['corpus']}")
-    for context in record["contexts"]:
-        nearest = tuple(_in_words(one) for one in context["nearest"][:SHOWN])
-        rows.append((encoder, text(_in_words(context["query"])), Cell(nearest, "score")))
+    if record.static:
+        words = ", ".join(word for word, _ in record.static)
+        rows.append((text(f"here, {record.vectors}"), text(record.word), Cell((words,), "score")))
+    encoder = text(f"here, {record.encoder}, layer {record.layer}", f"on {record.corpus}")
+    for context in record.contexts:
+        nearest = tuple(_in_words(one) for one in context.nearest[:SHOWN])
+        rows.append((encoder, text(_in_words(context.query)), Cell(nearest, "score")))
     return rows
 
 
-def _in_words(context: Mapping[str, Any]) -> str:
+def _in_words(context: Context) -> str:
     """A sentence with the word that is meant in brackets."""
-    words = list(context["sentence"])
-    words[context["position"]] = f"[{words[context['position']]}]"
+    words = list(context.sentence)
+    words[context.position] = f"[{words[context.position]}]"
     return " ".join(words)
 
 
@@ -77,7 +79,7 @@ def perplexities(library: Library) -> Section:
     for label, (task, streams) in TEXTS.items():
         printed = lookup("tables", PERPLEXITIES, label)
         theirs = tuple(_paper_perplexity(printed[when]) for when in ("before", "after"))
-        ours = [row for model in library.models for row in _perplexity_rows(model, task, streams)]
+        ours = [row for record in library.perplexities for row in _perplexity_rows(record, task, streams)]
         if not ours:
             rows.append((text(label), *theirs, text("–"), NO_RUN, NO_RUN))
             missing.append(task)
@@ -110,14 +112,14 @@ def _paper_perplexity(entry: Mapping[str, Any]) -> Cell:
 
 
 def _perplexity_rows(
-    model: Mapping[str, Any], task: str, streams: tuple[str, ...]
+    record: PerplexityRecord, task: str, streams: tuple[str, ...]
 ) -> list[tuple[Cell, Cell, Cell]]:
-    tuned = model.get("finetuned") or {}
+    tuned = record.finetuned
     rows = []
-    for stream, values in (model.get("streams") or {}).items():
-        if tuned.get("task") == task and (not streams or stream in streams):
-            names = (f"{tuned.get(key, 'unknown')}" for key in ("encoder", "source", "corpus"))
-            cells = [values[when]["average"] for when in ("before", "after")]
+    for stream, measured in record.streams.items():
+        if tuned.task == task and (not streams or stream in streams):
+            names = (tuned.encoder, tuned.source, tuned.corpus, stream, describe_schedule(record))
+            cells = [one.average for one in (measured.before, measured.after)]
             before, after = (Cell((f"{value:.2f}",), "score", value) for value in cells)
-            rows.append((text(", ".join((*names, stream))), before, after))
+            rows.append((text(", ".join(filter(None, names))), before, after))
     return rows

@@ -100,8 +100,8 @@ def conclude(ends: list[JobEnd]) -> int:
     """Name the jobs of a sweep that failed; all is well only if none did."""
     failed = [end for end in ends if end.exit_code]
     results = sorted({end.result for end in ends if end.result})
-    if results:
-        print(f"\n{summarise_results([Path(result) for result in results])}")
+    if summary := summarise_results([Path(result) for result in results]):
+        print(f"\n{summary}")
     print(f"\n{len(ends) - len(failed)} of {len(ends)} jobs done")
     for end in failed:
         print(f"  failed: {' '.join(end.overrides)}\n    {end.error}")
@@ -112,12 +112,12 @@ def conclude(ends: list[JobEnd]) -> int:
 
 def summarise_results(results: list[Path]) -> str:
     """The runs' scores and the fine-tuned models' perplexities, whatever the jobs made."""
-    from elmo_bench.records import read_record
+    from elmo_bench.records import read_model_record, read_record
     from elmo_bench.report.perplexities import summarise_perplexities
     from elmo_bench.report.summary import summarise
 
-    contents = [json.loads(result.read_bytes()) for result in results]
-    models = [content for content in contents if content["kind"] == "bilm"]
-    runs = [path for path, content in zip(results, contents, strict=True) if content["kind"] == "run"]
-    parts = [summarise([read_record(path) for path in runs]), summarise_perplexities(models)]
+    kinds = {result: json.loads(result.read_bytes())["kind"] for result in results}
+    models = [read_model_record(path) for path, kind in kinds.items() if kind == "bilm"]
+    runs = [read_record(path) for path, kind in kinds.items() if kind == "run"]
+    parts = [summarise(runs), summarise_perplexities([model for model in models if model])]
     return "\n\n".join(filter(None, parts))

@@ -59,7 +59,9 @@ def test_the_record_scores_what_its_counts_say(root: Path) -> None:
 
 
 def test_what_was_tried_out_is_not_published(root: Path) -> None:
-    folders = ("--from", str(root / "runs"), "--to", str(root / "records"))
+    folders = [
+        f"--{name}={root / place}" for name, place in (("from", "runs"), ("models", "x"), ("to", "records"))
+    ]
     code, output, errors = finish("elmo_bench", "publish", *folders, script="-m")
     assert code == 0, errors
     assert "0 new, 0 there already, 2 tried out" in output

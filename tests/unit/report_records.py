@@ -83,6 +83,51 @@ def make_record(task: str, seed: int, right: int, elmo: dict[str, Any], **change
     return Record.model_validate(fields)
 
 
+def make_model(**changes: Any) -> dict[str, Any]:
+    """What a fine-tuned model's record.json holds, as fine-tuning writes it."""
+    text = {
+        "predictions": 2210,
+        "tokens": 2010,
+        "oov_rate": 0.25,
+        "vocabulary_sha256": "v" * 64,
+        "longest": 120,
+    }
+    figures = {
+        "before": {"forward": 104.0, "backward": 102.5, "average": 103.25, **text},
+        "after": {"forward": 46.0, "backward": 47.0, "average": 46.5, **text},
+    }
+    return {
+        "kind": "bilm",
+        "identity": "1" * 64,
+        "config": {"name": "small-ner-wikigold", "epochs": 1.0, "steps": None},
+        "seed": 1,
+        "start": "small",
+        "finished": True,
+        "steps": 90,
+        "planned_steps": 90,
+        "tokens": 30_000,
+        "seconds": 60.5,
+        "objective": "full softmax",
+        "products": "bfloat16",
+        "curve": [{"step": 90.0, "heldout_average": 46.5}],
+        "heldout": figures["after"],
+        "streams": {"text": figures},
+        "corpus": {"train": {"train.txt": "t" * 64}, "tokens": 30_000, "sentences": 1400, "types": 6000},
+        "finetuned": {
+            "encoder": "small",
+            "task": "ner",
+            "source": "open",
+            "corpus": "wikigold",
+            "data_sha256": {"train": "5" * 64, "dev": "6" * 64, "test": "7" * 64},
+        },
+        "vocabulary": {"words": 10_000, "sha256": "v" * 64},
+        "parameters": {"bilm": 1000, "softmax": 1000},
+        "hashes": {"weights": "w" * 64},
+        "environment": {"commit": "c" * 40, "dirty": False},
+        **changes,
+    }
+
+
 def publish(directory: Path, record: Record, right: int) -> Run:
     """Write a record and its counts as `publish` does."""
     stem = directory / record.task / f"{record.condition}-s{record.seed}"

@@ -15,6 +15,7 @@ import pytest
 
 from elmo_bench.commands.dispatch import main
 from elmo_bench.metrics.accuracy import score_accuracy
+from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, read_model_record, write_record
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.formats import (
@@ -30,7 +31,7 @@ from elmo_bench.report.model import Cell, Report, Section, Table
 from elmo_bench.report.page import write_page
 from elmo_bench.report.paper import paper
 from elmo_bench.report.tables import Desk
-from tests.unit.report_records import ELMO, NONE, make_record, publish, publish_world
+from tests.unit.report_records import ELMO, NONE, make_model, make_record, publish, publish_world
 
 CORPORA = {
     task: {"sample": frozenset({"world"})}
@@ -175,24 +176,30 @@ def test_debug_runs_unknown_kinds_and_damaged_records_are_passed_over(records: P
 
 
 def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
-    model = {
-        "kind": "perplexity",
-        "finetuned": {"encoder": "small", "task": "ner", "source": "open", "corpus": "wikigold"},
-        "streams": {"text": {"before": {"average": 103.25}, "after": {"average": 46.5}}},
-    }
-    place = {"sentence": ["A", "play", "."], "position": 1}
-    found = {
-        "kind": "neighbours",
-        "word": "play",
-        "encoder": "small",
-        "layer": 2,
-        "corpus": "news",
-        "vectors": "glove.txt",
-        "static": [["game", 0.9]],
-        "contexts": [{"query": place, "nearest": [place]}],
-    }
-    for name, content in (("model", model), ("neighbours", found)):
-        (records / f"{name}.json").write_text(json.dumps(content))
+    model = records / "models" / "small-ner-wikigold" / "record.json"
+    model.parent.mkdir(parents=True)
+    model.write_text(json.dumps(make_model()))
+    perplexity = read_model_record(model)
+    assert perplexity
+    model.unlink()
+    write_record(records / "perplexity.json", perplexity)
+    place = Context(sentence=("A", "play", "."), position=1)
+    found = NeighboursRecord(
+        identity={"word": "play"},
+        word="play",
+        encoder="small",
+        encoder_fingerprint="e" * 64,
+        layer=2,
+        corpus="news",
+        corpus_tokens=3,
+        occurrences=1,
+        contexts=[ContextNeighbours(query=place, nearest=[place])],
+        vectors="glove.txt",
+        vectors_sha256="9" * 64,
+        static=[("game", 0.9)],
+        environment={},
+    )
+    write_record(records / "neighbours.json", found)
     report = build(records)
     text = write_markdown(report)
     assert "| CoNLL-2003 (NER) | 103.2 | 46.3 | small, open, wikigold, text | 103.25 | 46.50 |" in text
