@@ -68,27 +68,34 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--queries and --count: expected at least 1")
     if arguments.other_word and not arguments.sentence:
         raise UsageError("--word: it says which word of --sentence is meant; give a sentence too")
-    from elmo_bench.runner.neighbours import Question, answer, keep
+    from elmo_bench.records import NeighboursRecord, read_record_of, write_record
+    from elmo_bench.runner.composition import compose, list_tasks
+    from elmo_bench.runner.neighbours import Question, Setting, answer, prepare
 
     question = Question(
         word=arguments.other_word or arguments.word,
         corpus=arguments.corpus,
-        encoder=arguments.encoder,
         sentence=tuple(arguments.sentence.split()) if arguments.sentence else None,
         vectors=arguments.vectors,
         layer=arguments.layer,
         queries=arguments.queries,
         count=arguments.count,
         candidates=arguments.candidates,
-        overrides=tuple(arguments.set),
     )
-    record = answer(question, say)
+    chosen = [f"task={list_tasks()[0]}", f"encoder={arguments.encoder}", "words=glove", *arguments.set]
+    prepared = prepare(question, Setting.of(compose(chosen)), say)
+    path = prepared.place(arguments.record) if arguments.record else None
+    known = path is not None and path.is_file()
+    record = read_record_of(NeighboursRecord, path) if path and known else answer(prepared)
     if arguments.json:
         print(record.model_dump_json(indent=1))
     else:
         print("\n".join(describe(record, is_bold=sys.stdout.isatty())))
-    if arguments.record:
-        say(f"kept as {keep(record, arguments.record)}")
+    if known:
+        say(f"already kept as {path}")
+    elif path:
+        write_record(path, record)
+        say(f"kept as {path}")
 
 
 def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:

@@ -10,6 +10,7 @@ from hydra.errors import HydraException
 from omegaconf import OmegaConf
 from omegaconf.errors import OmegaConfBaseException
 
+from elmo_bench.config import TaskConfig, read_config
 from elmo_bench.runner.explanation import CONF, explain_composition
 from elmo_bench.runner.launch import plain
 from elmo_bench.runner.own_models import offer_models
@@ -30,6 +31,13 @@ def compose(overrides: Sequence[str], name: str = "config") -> dict[str, Any]:
 def list_tasks() -> list[str]:
     """Every task there is a file for."""
     return sorted(path.stem for path in (CONF / "task").glob("*.yaml"))
+
+
+def read_task(name: str) -> TaskConfig:
+    """What a task's file says, as no size has changed it."""
+    values = OmegaConf.to_container(OmegaConf.load(CONF / "task" / f"{name}.yaml"), resolve=True)
+    assert isinstance(values, dict)
+    return read_config(TaskConfig, {str(key): value for key, value in values.items()}, "task")
 
 
 def list_corpora() -> dict[str, dict[str, frozenset[str]]]:

@@ -5,9 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from hydra.core.global_hydra import GlobalHydra
-
-from elmo_bench.runner.entry import place_run, run_one, say
+from elmo_bench.runner.entry import place_run, run_one
 from elmo_bench.runner.jobs import read_sweeper
 from elmo_bench.runner.launch import Entry, launch
 from elmo_bench.runner.planning import Place
@@ -27,24 +25,20 @@ def place_finetuning(values: dict[str, Any]) -> Place:
 
 
 def answer_neighbours(values: dict[str, Any]) -> Path:
-    """The nearest neighbours that the configuration asks for, kept as a record."""
     from elmo_bench.runner import neighbours
 
-    GlobalHydra.instance().clear()  # the job is composed; what is asked for composes once more
-    asked = {key: value for key, value in values.items() if key not in ("encoder", "paths", "plan")}
-    encoder = values["encoder"]
-    files = [
-        f"encoder.{key}={encoder[key]}" for key in ("directory", "options", "weights") if encoder.get(key)
-    ]
-    places = [f"paths.{name}={place}" for name, place in values["paths"].items()]
-    question = neighbours.Question(**asked, encoder=encoder["name"], overrides=(*places, *files))
-    record = neighbours.answer(question, say)
-    return neighbours.keep(record, Path(values["paths"]["records"]))
+    return neighbours.answer_one(values)
+
+
+def place_neighbours(values: dict[str, Any]) -> Place:
+    from elmo_bench.runner import neighbours
+
+    return neighbours.place_answer(values)
 
 
 RUNS = Entry("config", run_one, place_run)
 FINETUNINGS = Entry("finetune", finetune_one, place_finetuning)
-NEIGHBOURS = Entry("neighbours", answer_neighbours)
+NEIGHBOURS = Entry("neighbours", answer_neighbours, place_neighbours)
 ENTRIES = {entry.name: entry for entry in (RUNS, FINETUNINGS, NEIGHBOURS)}
 
 

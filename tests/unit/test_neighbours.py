@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -20,7 +21,11 @@ from elmo_bench.representations.neighbours import (
     find_occurrences,
     find_similar_words,
 )
-from elmo_bench.types import DamagedFileError, Words
+from elmo_bench.runner.neighbours import answer_one, place_answer, read_question
+from elmo_bench.sample.lexicon import senses
+from elmo_bench.sample.text import plain_text
+from elmo_bench.types import DamagedFileError, UsageError, Words
+from tests.composition import compose
 from tests.conftest import PROJECT
 
 LETTERS = "abcdefgh"
@@ -112,9 +117,12 @@ def test_a_sentence_of_ones_own_is_asked_about(places: list[str], capsys: pytest
     assert (nearest["sentence"][nearest["position"]], nearest["near"]) == ("long", 1.0)
 
 
-def test_a_record_is_kept_beside_those_of_runs(places: list[str], tmp_path: Path) -> None:
-    for _ in range(2):  # the same answer has the same name
+def test_a_record_is_kept_once_beside_those_of_runs(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for said in ("kept as", "already kept as"):
         assert main([*places, "--record", str(tmp_path / "records")]) == 0
+        assert capsys.readouterr().err.splitlines()[-1].startswith(said)
     ((path, record),) = read_records_of(NeighboursRecord, tmp_path / "records")
     assert path.parent.name == "neighbours"
     assert record.occurrences == 3
@@ -122,6 +130,45 @@ def test_a_record_is_kept_beside_those_of_runs(places: list[str], tmp_path: Path
     (tmp_path / "records" / "damaged.json").write_text("{")
     with pytest.raises(DamagedFileError, match=r"damaged\.json"):
         list(read_records(tmp_path / "records"))
+
+
+@pytest.fixture
+def asked(places: list[str], tmp_path: Path) -> dict[str, Any]:
+    """The same question as the job of an experiment."""
+    text, vectors = tmp_path / "text.txt", tmp_path / "vectors.txt"
+    question = ["+experiment=table4", "word=play", f"corpus={text}", "encoder=words"]
+    files = [f"encoder.file={vectors}", f"words.file={vectors}", f"paths.records={tmp_path / 'records'}"]
+    return compose(*question, *files, entry="neighbours")
+
+
+def test_an_experiment_answers_once(asked: dict[str, Any]) -> None:
+    assert not place_answer(asked).done
+    path = answer_one(asked)
+    found = place_answer(asked)
+    assert (found.record, found.done) == (path, True)
+    before = path.stat().st_mtime_ns
+    assert answer_one(asked) == path
+    assert path.stat().st_mtime_ns == before
+    (Path(asked["corpus"])).write_text("another play\na play\n")  # what is read is part of the question
+    other = place_answer(asked)
+    assert not other.done and other.record != path
+
+
+@pytest.mark.parametrize(
+    ("data", "encoder", "word", "corpus"),
+    [("sample", "sample", "bank", "world"), ("open", "small", "play", "wsd/semcor")],
+)
+def test_an_experiment_follows_its_data(data: str, encoder: str, word: str, corpus: str) -> None:
+    question, setting = read_question(compose("+experiment=table4", f"data={data}", entry="neighbours"))
+    assert (question.word, question.corpus, setting.encoder.name) == (word, corpus, encoder)
+    with pytest.raises(UsageError, match=r"data\.corpus: neighbours are sought in a whole text"):
+        read_question(compose("+experiment=table4", f"data={data}", "data.corpus=x", entry="neighbours"))
+
+
+def test_the_word_asked_of_the_generated_world_is_ambiguous_and_occurs() -> None:
+    word = compose("+experiment=table4", entry="neighbours")["word"]
+    assert len(senses()[word, "n"]) == 2
+    assert plain_text("train", 40).split().count(word) >= 3
 
 
 def test_published_runs_are_read_as_before() -> None:
