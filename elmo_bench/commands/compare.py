@@ -17,12 +17,10 @@ from elmo_bench.report.statistics import RESAMPLES, spread
 from elmo_bench.runner.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
 
-HELP = (
-    "compare two runs, or all seeds of two conditions, on the same test set. A and B are run "
-    "directories, record "
-    "files, directories of one condition's runs, or the beginning of a condition's name; B's gain over "
-    "A is tested"
-)
+HELP = """compare two runs, or all seeds of two conditions, on the same test set
+
+A and B are run directories, record files, directories of one condition's runs, or the beginning of a
+condition's name; B's gain over A is tested."""
 EXAMPLE = (
     "python -m elmo_bench compare results/runs/ner/0123abcd4567 results/runs/ner/89ab0123cdef\n"
     "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
@@ -84,9 +82,8 @@ def gather(place: Path) -> dict[int, Run]:
     files = find_records(place)
     if not files:
         raise DataMissingError(
-            f"{place}: no record there; expected a run directory, a record file, a directory of one "
-            f"condition's "
-            "runs, or the beginning of a condition such as results/records/ner/0123abcd4567"
+            f"{place}: no record there; expected a run directory, a record file, a directory of runs of one "
+            "condition, or the beginning of a condition such as results/records/ner/0123abcd4567"
         )
     runs = []
     for file in files:
@@ -105,12 +102,17 @@ def find_records(place: Path) -> list[Path]:
         return [place]
     if place.is_dir():
         own = place / RESULT
-        return [own] if own.is_file() else sorted([*place.glob(f"*/{RESULT}"), *place.glob("*.json")])
+        return [own] if own.is_file() else find_many(place, "*")
     beginning = place.name.replace("[", "[[]")
-    runs = place.parent.glob(f"{beginning}*-s*/{RESULT}")
+    return find_many(place.parent, f"{beginning}*-s*")
+
+
+def find_many(directory: Path, pattern: str) -> list[Path]:
+    """The record files of run directories and of published runs."""
+    runs = directory.glob(f"{pattern}/{RESULT}")
     # a run that was done again with force=true has left its old directory as <name>.<n>
     current = [file for file in runs if "." not in file.parent.name]
-    return sorted([*current, *place.parent.glob(f"{beginning}*-s*.json")])
+    return sorted([*current, *directory.glob(f"{pattern}.json")])
 
 
 def pair_up(first: dict[int, Run], second: dict[int, Run]) -> Pairs:

@@ -8,7 +8,6 @@ import os
 from pathlib import Path
 
 from elmo_bench.files import write_atomically
-from elmo_bench.types import BenchError
 
 HELP = """build the workspace and the report of the ablations in Weights & Biases
 
@@ -56,13 +55,7 @@ def run(arguments: argparse.Namespace) -> None:
         return
     print("\n".join(describe(sections)))
     content = json.dumps(specify(project, sections), indent=1) + "\n"
-    try:
-        write_atomically(arguments.output, content.encode())
-    except OSError as error:
-        raise BenchError(str(error)) from error
-    why = (
-        "asked to stay offline"
-        if arguments.offline or is_offline
-        else "no W&B key is configured (wandb login)"
-    )
+    write_atomically(arguments.output, content.encode())
+    asked = arguments.offline or is_offline
+    why = "asked to stay offline" if asked else "no W&B key is configured (wandb login)"
     print(f"\nnothing was sent: {why}. This is what would be built: {arguments.output}")

@@ -57,6 +57,9 @@ def main(arguments: list[str]) -> int:
     except BrokenPipeError:  # the reader of our output has seen enough
         sys.stderr.close()
         return 0
+    except OSError as error:  # a full disk, a place that cannot be written to
+        print(f"error: {error}", file=sys.stderr)
+        return BenchError.exit_code
     return 0
 
 

@@ -43,9 +43,8 @@ def run(arguments: argparse.Namespace) -> None:
         for problem in library.problems:
             print(f"warning: {problem}")
         raise DataMissingError(
-            f"{arguments.records}: no published runs there; python run.py -m +experiment=table1 makes "
-            f"some and "
-            "python -m elmo_bench publish puts them there"
+            f"{arguments.records}: no published runs there; python run.py -m +experiment=table1 makes some "
+            "and python -m elmo_bench publish puts them there"
         )
     scores, problems = find_scores(item.record for item in library.runs)
     referee = Referee(scores, arguments.resamples, problems=problems)

@@ -81,6 +81,22 @@ def test_a_run_directory_and_a_record_file_are_runs(
     assert "nothing to say of one pair" in out
 
 
+def test_a_run_that_was_set_aside_is_not_compared(
+    groups: tuple[Path, Path], tmp_path: Path, capsys: Any
+) -> None:
+    condition = record(1, 10, ELMO).condition
+    for name, right in ((f"{condition}-s1", 30), (f"{condition}-s1.1", 10)):
+        directory = tmp_path / "runs" / "pos" / name
+        write_counts(directory / "counts.npz", {"dev": rows(right), "test": rows(right)})
+        made = record(1, right, ELMO)
+        hashes = {**made.hashes, "counts.npz": hash_file(directory / "counts.npz")}
+        write_record(directory / "result.json", made.model_copy(update={"hashes": hashes}))
+    for place in (directory.parent, directory.with_name(condition[:8])):
+        code, out, _ = compare(capsys, groups[0], place)
+        assert code == 0
+        assert "       1    50.00    75.00   +25.00" in out
+
+
 @pytest.mark.parametrize(
     ("changes", "difference"),
     [
