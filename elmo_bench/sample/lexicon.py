@@ -11,7 +11,7 @@ from typing import TypeVar
 from elmo_bench.sample.inflection import Verb, conjugate
 from elmo_bench.sample.names import NAMES
 from elmo_bench.sample.nouns import NOUNS
-from elmo_bench.sample.relations import RELATIONS, Relation
+from elmo_bench.sample.relations import RELATIONS
 
 T = TypeVar("T")
 
@@ -75,9 +75,3 @@ def senses() -> dict[tuple[str, str], tuple[str, ...]]:
         for spelling in relation.verbs:
             found.setdefault((verb(spelling).base, "v"), []).append(relation.name)
     return {key: tuple(dict.fromkeys(of)) for key, of in found.items() if len(set(of)) > 1}
-
-
-@cache
-def relations_with(sense_of_verb: str) -> tuple[Relation, ...]:
-    """The relations a verb lemma can express."""
-    return tuple(r for r in RELATIONS if any(verb(v).base == sense_of_verb for v in r.verbs))

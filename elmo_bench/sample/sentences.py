@@ -61,10 +61,6 @@ class Sentence:
     def words(self) -> tuple[str, ...]:
         return tuple(token.word for token in self.tokens)
 
-    @property
-    def has_name(self) -> bool:
-        return any(mention.name for mention in self.mentions)
-
 
 def tagged(text: str) -> tuple[Token, ...]:
     """Tokens of a fixed phrase; `word/TAG` where the usual tag is not meant."""

@@ -150,12 +150,10 @@ class Selection(pl.Callback):
         self._losses.append(float(rest[0]["loss"]))
         decay = self._plan.settings.ema
         if decay:
-            # frozen word vectors can be larger than everything else, and their average is themselves
-            frozen = {name for name, weight in pl_module.named_parameters() if not weight.requires_grad}
             for name, value in pl_module.state_dict().items():
                 if name not in self._average:
                     self._average[name] = value.clone()
-                elif value.is_floating_point() and name not in frozen:
+                elif value.is_floating_point():
                     self._average[name].lerp_(value, 1 - decay)
 
     def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:

@@ -27,7 +27,6 @@ from elmo_bench.bilm.trained import (
     round_to_half,
     save_trained,
 )
-from elmo_bench.config import TrainerConfig
 from elmo_bench.data.encoded_text import EncodedText, encode_sentences, encode_shards, fingerprint_files
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.data.text_batches import ContiguousStreams, Reader, SentenceBatches, TextBatch, TokenTable
@@ -86,14 +85,6 @@ def pretrain(run: Pretraining, say: Say) -> Path:
 
 def _keep_quiet(_: str) -> None:
     """One process speaks for all."""
-
-
-def pretrain_once(bilm: BilmConfig, train: Path, heldout: Path, target: Path, say: Say) -> Path:
-    """Pre-train on this machine's processor from one file of text, where that has not been done."""
-    trainer = TrainerConfig(accelerator="cpu", devices=1, precision="32-true", checkpoint_seconds=20)
-    config = PretrainConfig(bilm=bilm, trainer=trainer)
-    work = target.with_name(f".{target.name}-unfinished")
-    return pretrain(Pretraining(config, TextCorpus((train,), (heldout,)), target, work), say)
 
 
 def is_finished(target: Path, identity: str) -> bool:
