@@ -168,4 +168,7 @@ def read_option(options: Mapping[str, Any]) -> bool:
     for key in options:
         if key != FROM_TRAIN:
             raise UsageError(f"options.{key}: task squad knows {FROM_TRAIN} only")
-    return bool(options.get(FROM_TRAIN, False))
+    chosen = options.get(FROM_TRAIN, False)
+    if not isinstance(chosen, bool):  # the text "no" would count as true
+        raise UsageError(f"options.{FROM_TRAIN}={chosen}: expected true or false")
+    return chosen

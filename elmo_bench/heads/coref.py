@@ -8,7 +8,7 @@ from dataclasses import replace
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -32,7 +32,7 @@ class CorefHeadSettings:
 
     character_dim: int = Field(default=8, gt=0)
     character_filters: int = Field(default=50, gt=0)
-    character_widths: tuple[int, ...] = Field(default=(3, 4, 5), min_length=1)
+    character_widths: tuple[PositiveInt, ...] = Field(default=(3, 4, 5), min_length=1)
     hidden: int = Field(default=200, gt=0)  # per direction
     feature_dim: int = Field(default=20, gt=0)
     scorer_hidden: int = Field(default=150, gt=0)

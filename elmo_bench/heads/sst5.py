@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -30,7 +30,7 @@ class Sst5HeadSettings:
     pre_encoded_dropout: float = Field(default=0.25, ge=0, lt=1)
     hidden: int = Field(default=300, gt=0)  # of both BiLSTMs, per direction
     pooled_dropout: float = Field(default=0.1, ge=0, lt=1)
-    widths: tuple[int, ...] = (1200, 300)  # of the layers between the poolings and the classes
+    widths: tuple[PositiveInt, ...] = (1200, 300)  # of the layers between the poolings and the classes
     activation: Literal["relu", "maxout"] = "relu"
     pieces: int = Field(default=4, gt=1)  # maxout only: linear functions per unit
     dropout: float = Field(default=0.2, ge=0, lt=1)  # after each of those layers
