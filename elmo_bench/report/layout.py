@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 from elmo_bench.report.library import BASELINE, PAPER, Wanted
@@ -41,9 +41,7 @@ class Layout:
     split: str
     parts: tuple[Part, ...]
     about: str  # what it asks
-    statistics: tuple[
-        tuple[str, str], ...
-    ] = ()  # label and name, where a table has more than the task's metric
+    statistics: tuple[tuple[str, str], ...] = ()  # labels and names, where it has more than the task's metric
     experiment: str = "table1"  # whose runs it shows
 
 
@@ -109,9 +107,8 @@ def location() -> Layout:
         "output only": ("output_only", Wanted(where="output")),
     }
     about = (
-        "ELMo at the input of the task's RNN, at its output, or both. Dev scores; the baseline is Table "
-        "2's, which "
-        "the paper does not repeat here."
+        "ELMo at the input of the task's RNN, at its output, or both. Dev scores; the baseline is Table 2's, "
+        "which the paper does not repeat here."
     )
     return _ablation("table3", "Table 3: where ELMo enters", "table3_dev_location", conditions, about)
 
@@ -148,101 +145,88 @@ def word_vectors() -> Layout:
     return Layout("table7_words", title, "dev", parts, about, experiment="table7_words")
 
 
-def _listing(
-    name: str,
-    title: str,
-    table: str,
-    part: tuple[str, str],
-    ours: Mapping[str, Wanted],
-    added: Sequence[Row] = (),
-    baseline: Wanted = BASELINE,
-    statistics: tuple[tuple[str, str], ...] = (),
-    experiment: str = "table1",
-    about: str = "",
-) -> Layout:
-    """The systems a table of the paper lists, in its order, and rows of ours alone after them."""
+def _listed(table: str, ours: Mapping[str, Wanted], baseline: Wanted = BASELINE) -> tuple[Row, ...]:
+    """The systems a table of the paper lists, in its order; those that are ours have a condition."""
     baseline_key = next((key for key, wanted in ours.items() if wanted == baseline), None)
     before: Path | None = ("tables", table, baseline_key) if baseline_key else None
     rows = []
     for key, entry in lookup("tables", table).items():
-        if "value" in entry or "kind" in entry:  # the others are remarks, not rows of the table
-            wanted = ours.get(key)
-            compared = wanted is not None and wanted != baseline
-            rows.append(
-                Row(
-                    key,
-                    ("tables", table, key),
-                    wanted,
-                    baseline if compared else None,
-                    before if compared else None,
-                )
-            )
-    parts = (Part(*part, (*rows, *added)),)
-    return Layout(name, title, "test", parts, about, statistics, experiment)
+        if "value" not in entry and "kind" not in entry:
+            continue  # a remark, no row of the table
+        wanted, path = ours.get(key), ("tables", table, key)
+        if wanted is None or wanted == baseline:
+            rows.append(Row(key, path, wanted))
+        else:
+            rows.append(Row(key, path, wanted, baseline, before))
+    return tuple(rows)
 
 
 def probes() -> list[Layout]:
     """Tables 5 and 6."""
     layers = {"biLM layer 1": Wanted(layers=1), "biLM layer 2": Wanted(layers=2)}
     vectors = Wanted(where="none", words="any")
+    token_layer = "token layer (no context)"
+    senses = (
+        *_listed("table5_wsd_F1", {"WordNet 1st sense": BASELINE, **layers}),
+        Row(token_layer, None, Wanted(layers=0), BASELINE),
+    )
+    tags = (
+        *_listed("table6_pos_accuracy_PTB_test", layers, vectors),
+        Row(token_layer, None, Wanted(layers=0), vectors),
+        Row("word vectors alone", None, vectors),
+    )
     return [
-        _listing(
+        Layout(
             "table5",
             "Table 5: word senses",
-            "table5_wsd_F1",
-            ("wsd", "WSD"),
-            {"WordNet 1st sense": BASELINE, **layers},
-            added=[Row("token layer (no context)", None, Wanted(layers=0), BASELINE)],
+            "test",
+            (Part("wsd", "WSD", senses),),
+            "The nearest averaged training vector of one frozen layer decides the sense.",
             experiment="table5",
-            about="The nearest averaged training vector of one frozen layer decides the sense.",
         ),
-        _listing(
+        Layout(
             "table6",
             "Table 6: parts of speech",
-            "table6_pos_accuracy_PTB_test",
-            ("pos", "POS"),
-            layers,
-            added=[
-                Row("token layer (no context)", None, Wanted(layers=0), vectors),
-                Row("word vectors alone", None, vectors),
-            ],
-            baseline=vectors,
+            "test",
+            (Part("pos", "POS", tags),),
+            "A linear probe on one frozen layer. The gain is over word vectors alone, our control.",
             experiment="table6",
-            about="A linear probe on one frozen layer. The gain is over word vectors alone, our control.",
         ),
     ]
 
 
+SUPPLEMENT: dict[str, tuple[str, str, dict[str, Wanted]]] = {  # by task: title, table, which systems are ours
+    "SNLI": (
+        "Table 8: SNLI", "table8_snli_test",
+        {"ESIM (Chen 2017)": BASELINE, "ESIM+ELMo": PAPER},
+    ),
+    "SQuAD": (
+        "Table 9: SQuAD", "table9_squad_test",
+        {"BiDAF + Self Attention": BASELINE, "BiDAF + Self Attention + ELMo": PAPER},
+    ),
+    "SRL": (
+        "Table 10: SRL", "table10_srl_conll2012_test_F1",
+        {"He et al. 2017, authors' reimplementation": BASELINE, "He et al. 2017 + ELMo": PAPER},
+    ),
+    "Coref": (
+        "Table 11: coreference", "table11_coref_test_avgF1",
+        {"Lee et al. 2017 single": BASELINE, "Lee et al. 2017 + ELMo": PAPER},
+    ),
+    "NER": ("Table 12: NER", "table12_ner_test_F1", {"biLSTM-CRF + ELMo": PAPER}),
+    "SST-5": ("Table 13: SST-5", "table13_sst5_test_accuracy", {"BCN+ELMo": PAPER}),
+}  # fmt: skip
+
+
 def per_task() -> list[Layout]:
     """Tables 8 to 13 of the supplement: what others had reached, and our row."""
-    own = Row("our baseline", None, BASELINE)
     about = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
-    both = (("EM", "exact_match"), ("F1", "f1"))
-    return [
-        _listing(
-            "table8", "Table 8: SNLI", "table8_snli_test", ("snli", "SNLI"),
-            {"ESIM (Chen 2017)": BASELINE, "ESIM+ELMo": PAPER}, about=about,
-        ),
-        _listing(
-            "table9", "Table 9: SQuAD", "table9_squad_test", ("squad", "SQuAD"),
-            {"BiDAF + Self Attention": BASELINE, "BiDAF + Self Attention + ELMo": PAPER},
-            statistics=both, about=about,
-        ),
-        _listing(
-            "table10", "Table 10: SRL", "table10_srl_conll2012_test_F1", ("srl", "SRL"),
-            {"He et al. 2017, authors' reimplementation": BASELINE, "He et al. 2017 + ELMo": PAPER},
-            about=about,
-        ),
-        _listing(
-            "table11", "Table 11: coreference", "table11_coref_test_avgF1", ("coref", "Coref"),
-            {"Lee et al. 2017 single": BASELINE, "Lee et al. 2017 + ELMo": PAPER}, about=about,
-        ),
-        _listing(
-            "table12", "Table 12: NER", "table12_ner_test_F1", ("ner", "NER"),
-            {"biLSTM-CRF + ELMo": PAPER}, added=[own], about=about,
-        ),
-        _listing(
-            "table13", "Table 13: SST-5", "table13_sst5_test_accuracy", ("sst5", "SST-5"),
-            {"BCN+ELMo": PAPER}, added=[own], about=about,
-        ),
-    ]  # fmt: skip
+    layouts = []
+    for name, (title, table, ours) in SUPPLEMENT.items():
+        rows = _listed(table, ours)
+        if BASELINE not in ours.values():
+            rows = (*rows, Row("our baseline", None, BASELINE))
+        statistics = (("EM", "exact_match"), ("F1", "f1")) if name == "SQuAD" else ()
+        part = Part(TASKS[name], name, rows)
+        number = title.partition(":")[0].replace("Table ", "table")
+        layouts.append(Layout(number, title, "test", (part,), about, statistics))
+    return layouts
