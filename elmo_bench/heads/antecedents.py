@@ -61,9 +61,10 @@ class AntecedentScorer(nn.Module):
             features = self._features(distances, speakers[rows] == speakers[columns].unsqueeze(1), genre)
             hidden = multiply_scaled(spans[rows], spans[columns], of_product)  # (columns, rows, hidden)
             hidden = hidden + columns_part[columns].unsqueeze(1) + rows_part[rows]
-            hidden = self.dropout(torch.relu(hidden + F.linear(features, of_features)))
-            hidden = self.dropout(torch.relu(self.second(hidden)))
-            scores = self.last(hidden).squeeze(2) + mentions[rows] + mentions[columns].unsqueeze(1)
+            hidden = self.dropout(torch.relu(hidden + F.linear(features, of_features))).flatten(0, 1)
+            hidden = multiply_with_gradient(hidden, self.second.weight) + self.second.bias
+            scores = self.last(self.dropout(torch.relu(hidden))).view(distances.shape)  # (columns, rows)
+            scores = scores + mentions[rows] + mentions[columns].unsqueeze(1)
             far = (distances < 1) | (distances > self.reach)
             yield Band(rows, columns, scores.masked_fill(far, -math.inf).T)
 
