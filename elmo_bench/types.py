@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -22,6 +23,11 @@ Scores = dict[str, float]
 
 Say = Callable[[str], None]
 """Where a long piece of work tells a person what it is doing."""
+
+
+def say_on_stderr(message: str) -> None:
+    """Tell the person at the terminal, leaving standard output to results."""
+    print(message, file=sys.stderr, flush=True)
 
 
 LeaveOut = Callable[[str, int], None]

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import sys
 from pathlib import Path
 
 from elmo_bench.commands.predict import add_places, read_places
 from elmo_bench.records import write_predictions
-from elmo_bench.types import UsageError
+from elmo_bench.types import UsageError, say_on_stderr
 
 HELP = """score the mean of the probabilities of several runs of one task on the same data
 
@@ -39,12 +38,12 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.runner.restoration import restore
 
     places = read_places(arguments)
-    runs = [restore(directory, places, say) for directory in arguments.runs]
+    runs = [restore(directory, places, say_on_stderr) for directory in arguments.runs]
     check_members(runs)
     metric = runs[0].prepared.task.metric
     rows = {run.name: dict[str, float]() for run in runs} | {"ensemble": {}}
     for name in SPLITS:
-        split = predict_together(runs, name, say)
+        split = predict_together(runs, name, say_on_stderr)
         for run, predictions in zip(runs, split.members, strict=True):
             rows[run.name][name] = score(run, split, predictions)[metric]
         rows["ensemble"][name] = score(runs[0], split, split.together)[metric]
@@ -56,7 +55,3 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{metric:{width}}  {'  '.join(f'{name:>6}' for name in SPLITS)}")
     for name, scores in rows.items():
         print(f"{name:{width}}  {'  '.join(f'{scores[split]:6.2f}' for split in SPLITS)}")
-
-
-def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

@@ -8,7 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from elmo_bench.types import UsageError
+from elmo_bench.types import UsageError, say_on_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.records import NeighboursRecord
@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
         candidates=arguments.candidates,
     )
     chosen = [f"task={list_tasks()[0]}", f"encoder={arguments.encoder}", "words=glove", *arguments.set]
-    prepared = prepare(question, Setting.of(compose(chosen)), say)
+    prepared = prepare(question, Setting.of(compose(chosen)), say_on_stderr)
     path = prepared.place(arguments.record) if arguments.record else None
     known = path is not None and path.is_file()
     record = read_record_of(NeighboursRecord, path) if path and known else answer(prepared)
@@ -92,10 +92,10 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print("\n".join(describe(record, is_bold=sys.stdout.isatty())))
     if known:
-        say(f"already kept as {path}")
+        say_on_stderr(f"already kept as {path}")
     elif path:
         write_record(path, record)
-        say(f"kept as {path}")
+        say_on_stderr(f"kept as {path}")
 
 
 def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:
@@ -126,7 +126,3 @@ def highlight(words: Sequence[str], position: int, is_bold: bool) -> str:
         *words[position + 1 : end],
     ]
     return " ".join([*(["..."] if start else []), *shown, *(["..."] if end < len(words) else [])])
-
-
-def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

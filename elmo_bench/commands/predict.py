@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.files import write_atomically
-from elmo_bench.types import UsageError
+from elmo_bench.types import UsageError, say_on_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.runner.restoration import Restored
@@ -73,14 +73,14 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.runner.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
-    restored = restore(arguments.run, read_places(arguments), say)
+    restored = restore(arguments.run, read_places(arguments), say_on_stderr)
     task = restored.prepared.task
     if arguments.conventional and not isinstance(task, Rendering):
         raise UsageError(f"task {restored.record.task}: there is no other format than lines of JSON")
     with tempfile.TemporaryDirectory() as folder:
         files = as_text(arguments, restored, Path(folder)) if arguments.text else arguments.files
         examples = read_file(restored, files, arguments.format)
-        predictions = predict_file(restored, files, examples, say)
+        predictions = predict_file(restored, files, examples, say_on_stderr)
     if arguments.conventional and isinstance(task, Rendering):
         content = task.render(examples, predictions)
     else:
@@ -90,7 +90,8 @@ def run(arguments: argparse.Namespace) -> None:
         write_atomically(arguments.output, content.encode())
     else:
         sys.stdout.write(content)
-    say(f"{len(examples):,} examples" + ("" if arguments.text else worth(restored, examples, predictions)))
+    against = "" if arguments.text else worth(restored, examples, predictions)
+    say_on_stderr(f"{len(examples):,} examples{against}")
 
 
 def as_text(arguments: argparse.Namespace, restored: Restored, folder: Path) -> list[Path]:
@@ -120,7 +121,3 @@ def worth(restored: Restored, examples: Sequence[Any], predictions: Sequence[Any
     task = restored.prepared.task
     counts = [task.count(example, found) for example, found in zip(examples, predictions, strict=True)]
     return f", {task.metric} {task.score(counts)[task.metric]:.2f} against the labels of the file"
-
-
-def say(message: str) -> None:
-    print(message, file=sys.stderr, flush=True)

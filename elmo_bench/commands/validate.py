@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import argparse
-import sys
 
 from elmo_bench.config import RunConfig, read_config
+from elmo_bench.types import say_on_stderr
 
 HELP = """check the data, weights and configuration of one run, given as for run.py, before any computing
 
@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     config = read_config(RunConfig, compose(arguments.overrides))
     from elmo_bench.runner.validation import Inspection
 
-    findings = Inspection(config, lambda message: print(message, file=sys.stderr)).findings()
+    findings = Inspection(config, say_on_stderr).findings()
     for finding in findings:
         for number, line in enumerate(finding.lines):
             print(f"{'' if number else finding.part:8} {line}")

@@ -11,20 +11,17 @@ from elmo_bench.report.tables import Desk, build_section
 NOTES = (
     "Here: mean ± standard deviation (n - 1) over n seeds. Gains are paired by seed with the row they "
     "are over.",
-    "95 % interval, seeds: Student's t over the paired differences of the seeds. Examples: percentiles "
-    "of a paired "
-    "bootstrap, in which every system and seed is scored on the same test sets drawn with replacement.",
+    "95 % interval, seeds: Student's t over the paired differences of the seeds. Examples: percentiles of a "
+    "paired bootstrap, in which every system and seed is scored on the same test sets drawn with "
+    "replacement.",
     "p, two-sided: the bootstrap's share of resampled gains that lie as far from the observed gain as 0 "
-    "does; "
-    "sign-flip over the seeds (exact up to 12; with three seeds it cannot be below 0.25); McNemar's "
-    "exact test where "
-    "every example is right or wrong, over several seeds twice the median of their p, which is valid "
-    "however they "
-    "depend on each other. No p is corrected for the number of comparisons on this page.",
+    "does; sign-flip over the seeds (exact up to 12; with three seeds it cannot be below 0.25); McNemar's "
+    "exact test where every example is right or wrong, over several seeds twice the median of their p, which "
+    "is valid however they depend on each other. No p is corrected for the number of comparisons on "
+    "this page.",
     "Percent of the error: the gain divided by what the baseline had wrong.",
-    "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from "
-    "memory or a "
-    "second-hand source. Gains in its column are differences of its rounded numbers.",
+    "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from memory "
+    "or a second-hand source. Gains in its column are differences of its rounded numbers.",
     "Numbers of different sources, corpora, sizes or encoders never share a table.",
 )
 

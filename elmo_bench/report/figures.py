@@ -44,8 +44,8 @@ def learning_curves(desk: Desk) -> Section:
                 figures.append(_learning_curve(title, block, groups))
     about = (
         "Dev score after every epoch: the thick line is the mean over the seeds that were still "
-        "training, the thin ones "
-        "are single seeds. The paper prints no such figure, but claims from its curves (Figure 1's section)."
+        "training, the thin ones are single seeds. The paper prints no such figure, but claims from its "
+        "curves (Figure 1's section)."
     )
     return Section("curves", CURVES, about, figures=tuple(figures))
 
@@ -86,11 +86,10 @@ def layer_weights(desk: Desk) -> Section:
                 figures.append(_weight_map(place, block, learnt))
                 tables.append(_weight_table(place, block, learnt))
     about = (
-        "Mean over seeds of the softmax-normalised layer weights s, learnt with the paper's settings of "
-        "each task. The "
-        "paper prints no numbers; in its text LSTM 1 is favoured at the input, strongly by coreference "
-        "and SQuAD, and "
-        "the weights at the output are near balanced, slightly in favour of the lower layers."
+        "Mean over seeds of the softmax-normalised layer weights s, learnt with the paper's settings of each "
+        "task. The paper prints no numbers; in its text LSTM 1 is favoured at the input, strongly by "
+        "coreference and SQuAD, and the weights at the output are near balanced, slightly in favour of the "
+        "lower layers."
     )
     return Section(
         "figure2", WEIGHTS, about, tuple(tables) or (_nothing("figure2", WEIGHTS),), tuple(figures)
@@ -151,12 +150,9 @@ def sample_efficiency(desk: Desk) -> Section:
             tables.append(_efficiency_table(block, rows))
     about = (
         "Dev scores on nested parts of the training set, and after how many epochs a run with ELMo has "
-        "passed the best "
-        "dev score that the baseline of its seed ever reached. In the paper SRL's baseline is best "
-        "after 486 epochs "
-        "and ELMo passes it after 10; with ELMo 1 % of the training set is worth some 10 % without. The "
-        "paper's gains "
-        "are read off its plot by a machine."
+        "passed the best dev score that the baseline of its seed ever reached. In the paper SRL's baseline "
+        "is best after 486 epochs and ELMo passes it after 10; with ELMo 1 % of the training set is worth "
+        "some 10 % without. The paper's gains are read off its plot by a machine."
     )
     return Section(
         "figure1", EFFICIENCY, about, tuple(tables) or (_nothing("figure1", EFFICIENCY),), tuple(figures)

@@ -100,9 +100,8 @@ def perplexities(library: Library) -> Section:
     )
     table = Table("table7_perplexity", "as named in each row", title, columns, tuple(rows), notes, commands)
     about = (
-        "The average of forward and backward perplexity on a task's dev text, before and after one "
-        "epoch of the "
-        "language model's objective on its training text."
+        "The average of forward and backward perplexity on a task's dev text, before and after one epoch of "
+        "the language model's objective on its training text."
     )
     return Section("table7_perplexity", title, about, (table,))
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import shutil
-import sys
 from collections import OrderedDict
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import asdict, dataclass
@@ -19,18 +18,13 @@ from tqdm import tqdm
 from elmo_bench.representations.encoder import Encoder, EncoderCard, Layers
 from elmo_bench.representations.plan import Plan
 from elmo_bench.representations.shards import UnitFiles, Values, in_units, locked
-from elmo_bench.types import BenchError, UsageError, Words
+from elmo_bench.types import BenchError, Say, UsageError, Words, say_on_stderr
 
 SHARD_BYTES = 64 * 2**20
 FRESH_BYTES = 2 * 2**30  # what `off` keeps in memory
 
 Blocks = Callable[[int], Values]
 """The values of one sequence, by its position in the plan: flat, one layer after the other."""
-
-
-def say_on_stderr(message: str) -> None:
-    """Tell the person at the terminal, leaving standard output to results."""
-    print(message, file=sys.stderr, flush=True)
 
 
 @dataclass(frozen=True)
@@ -48,7 +42,7 @@ class Store:
     dtype: Literal["float16", "float32"] = "float16"
     mode: Literal["disk", "ram", "off"] = "disk"
     progress: bool = True
-    say: Callable[[str], None] = say_on_stderr
+    say: Say = say_on_stderr
 
     def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
         """The layers of *all* sequences of a file; a run that reads a part of it opens the whole too."""
