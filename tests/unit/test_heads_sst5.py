@@ -6,6 +6,7 @@ import math
 
 import pytest
 import torch
+from pydantic import ValidationError
 from torch import Tensor, nn
 
 from elmo_bench.data.vocabulary import Vocabularies
@@ -146,3 +147,9 @@ def test_probabilities_are_those_of_the_five_classes() -> None:
 def test_nothing_to_read_is_refused() -> None:
     with pytest.raises(UsageError, match="words=none"):
         build(Widths(0, 6), word_dim=0)
+
+
+@pytest.mark.parametrize("width", [0, -1])
+def test_a_layer_has_some_width(width: int) -> None:
+    with pytest.raises(ValidationError, match="greater than 0"):
+        Sst5HeadSettings(widths=(300, width))

@@ -151,3 +151,5 @@ def test_strange_formats_and_options_are_refused(files: SplitFiles) -> None:
         list(SquadTask().read(SplitFiles("train", "jsonl", files.paths)))
     with pytest.raises(UsageError, match="dev_from_train only"):
         list(SquadTask().read(SplitFiles("train", "squad", files.paths, {"dev_share": 0.2})))
+    with pytest.raises(UsageError, match="dev_from_train=no: expected true or false"):
+        list(SquadTask().read(SplitFiles("train", "squad", files.paths, {"dev_from_train": "no"})))
