@@ -8,7 +8,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from textwrap import fill
 
-from elmo_bench.config import PathsConfig, TaskConfig, nearest, read_config
+from elmo_bench.config import HubConfig, PathsConfig, TaskConfig, nearest, read_config
 from elmo_bench.types import UsageError
 
 HELP = """list the tasks with their sources and corpora: are the data here, which licence, how to get them
@@ -33,6 +33,7 @@ class CorpusStatus:
     format: str
     state: dict[str, str]  # by split: here, generated, hub, missing or own
     files: dict[str, list[str]]  # by split
+    hub: str | None  # where it comes from when nobody has put files in place
     licence: str
     get: str
     note: str
@@ -79,13 +80,15 @@ def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]
     for source in task.sources:
         default, corpora = read_corpora(task, source)
         for name, corpus in corpora.items():
-            state = {}
             files_of = locate(corpus, source, paths)
-            for split, files in files_of.items():
-                is_here = bool(files) and all(file.is_file() for file in files)
-                elsewhere = "hub" if getattr(corpus, "hub", None) else "missing"
-                absent = {"sample": "generated", OWN: "own"}.get(source, elsewhere)
-                state[split] = "here" if is_here else absent
+            # As when it is read: whoever has begun to put files in place does not want the Hub's.
+            is_begun = any(file.exists() for files in files_of.values() for file in files)
+            elsewhere = "hub" if corpus.hub and not is_begun else "missing"
+            absent = {"sample": "generated", OWN: "own"}.get(source, elsewhere)
+            state = {
+                split: "here" if files and all(file.is_file() for file in files) else absent
+                for split, files in files_of.items()
+            }
             yield CorpusStatus(
                 source,
                 name,
@@ -93,10 +96,16 @@ def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]
                 format=corpus.format,
                 state=state,
                 files={split: [str(file) for file in files] for split, files in files_of.items()},
+                hub=describe_hub(corpus.hub) if corpus.hub else None,
                 licence=corpus.licence,
                 get=corpus.get,
                 note=corpus.note,
             )
+
+
+def describe_hub(hub: HubConfig) -> str:
+    """A repository and its revision, as a person writes them."""
+    return f"{hub.repository} at {hub.revision[:12]}"
 
 
 def as_plain(task: TaskConfig, corpora: list[CorpusStatus]) -> Mapping[str, object]:
@@ -119,6 +128,12 @@ def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
         lines.append(f"  data={corpus.source:6}  {name:{width}}  {what}".rstrip())
         if corpus.is_missing:
             lines.append(f"        expected: {', '.join(corpus.files['train'])} and so on")
+        elif "hub" in corpus.state.values():
+            lines.append(
+                f"        when first used: {corpus.hub} from the Hugging Face Hub (pip install datasets)"
+            )
+            lines.append(f"        instead of it: {', '.join(corpus.files['train'])} and so on")
+        if corpus.get and {"missing", "hub"} & set(corpus.state.values()):
             lines.append(fill(f"        to get it: {corpus.get}", 100, subsequent_indent=" " * 10))
     return "\n".join(lines)
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -48,6 +49,21 @@ def test_a_corpus_is_here_split_by_split(capsys: pytest.CaptureFixture[str], tmp
     (tmp_path / "pos" / "ewt-dev.conllu").touch()
     assert main(command) == 0
     assert "train missing, dev here, test missing" in capsys.readouterr().out
+
+
+def test_a_corpus_of_the_hub_says_where_from(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["tasks", "ner", "--set", f"paths.local={tmp_path}"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"data=paper +conll2003\* +columns +hub ", printed)
+    assert "when first used: lhoestq/conll2003 at main from the Hugging Face Hub" in printed
+    assert f"instead of it: {tmp_path / 'conll2003' / 'train.conll'} and so on" in printed
+    (tmp_path / "conll2003").mkdir()
+    (tmp_path / "conll2003" / "dev.conll").touch()  # a run would no longer ask the Hub
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "train missing, dev here, test missing" in printed
+    assert "when first used" not in printed
 
 
 def test_a_mistyped_task_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
