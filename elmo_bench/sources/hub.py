@@ -137,19 +137,23 @@ def write_rows(hub: HubConfig, rows: Iterable[Row], write: Callable[[str], objec
 
     if hub.kind == "tokens":
         for columns in counted():
-            counts["tokens"] += len(columns[0])
             write(token_lines(hub, columns, counts["rows"]))
+            counts["tokens"] += len(columns[0])
     elif hub.kind == "pairs":
         for premise, hypothesis, label in counted():
             pair = {"gold_label": label, "sentence1": premise, "sentence2": hypothesis}
             write(json.dumps(pair, ensure_ascii=False) + "\n")
     else:
-        write(json.dumps({"version": "1.1", "data": list(articles(counted()))}, ensure_ascii=False) + "\n")
+        write(
+            json.dumps({"version": "1.1", "data": list(articles(hub, counted()))}, ensure_ascii=False) + "\n"
+        )
     return dict(counts)
 
 
 def token_lines(hub: HubConfig, columns: list[Any], number: int) -> str:
     """One sentence in columns and the blank line after it."""
+    if not all(isinstance(column, list) for column in columns):
+        raise DataError(f"{hub.repository}: row {number}: expected lists of words and tags, got {columns}")
     lines = list(zip(*columns, strict=False))
     for line in lines:
         for value in line:
@@ -165,23 +169,28 @@ def token_lines(hub: HubConfig, columns: list[Any], number: int) -> str:
     return "".join(" ".join(line) + "\n" for line in lines) + "\n"
 
 
-def articles(rows: Iterable[list[Any]]) -> Iterator[dict[str, Any]]:
+def articles(hub: HubConfig, rows: Iterable[list[Any]]) -> Iterator[dict[str, Any]]:
     """Questions in the order of the rows, gathered by paragraph and article as the SQuAD release has them."""
     for title, of_article in groupby(rows, key=lambda row: row[1]):
         paragraphs = []
         for context, questions in groupby(of_article, key=lambda row: row[2]):
             asked = [
-                {"id": identifier, "question": question, "answers": answers_of(answers)}
+                {"id": identifier, "question": question, "answers": answers_of(hub, identifier, answers)}
                 for identifier, _, _, question, answers in questions
             ]
             paragraphs.append({"context": context, "qas": asked})
         yield {"title": title, "paragraphs": paragraphs}
 
 
-def answers_of(answers: dict[str, list[Any]]) -> list[dict[str, Any]]:
+def answers_of(hub: HubConfig, identifier: str, answers: Any) -> list[dict[str, Any]]:
     """The Hub keeps texts and starts in two lists."""
-    pairs = zip(answers["text"], answers["answer_start"], strict=True)
-    return [{"answer_start": start, "text": text} for text, start in pairs]
+    match answers:
+        case {"text": list(texts), "answer_start": list(starts)} if len(texts) == len(starts):
+            return [{"answer_start": at, "text": text} for text, at in zip(texts, starts, strict=True)]
+    raise DataError(
+        f"{hub.repository}: question {identifier}: expected lists text and answer_start of one length, "
+        f"got {answers}"
+    )
 
 
 def check_counts(hub: HubConfig, split: str, counts: Mapping[str, int], where: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 from pathlib import Path
 from typing import Any
@@ -186,6 +187,34 @@ def test_rows_that_do_not_fit_columns_are_refused(sentence: Any, complaint: str,
     copy = tagged_repository(tmp_path / "copy", [sentence])
     with pytest.raises(DataError, match=complaint):
         fetch(TAGGED, copy, tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("wanted", "row", "complaint"),
+    [
+        (
+            TAGGED,
+            {"tokens": None, "ner_tags": ["O"]},
+            "row 1: expected lists of words and tags, got [None",
+        ),
+        (QUESTIONS, {"answers": [{"text": "A", "answer_start": 0}]}, "question a: expected lists text"),
+        (
+            QUESTIONS,
+            {"answers": {"text": ["A", "B"], "answer_start": [0]}},
+            "question a: expected lists text",
+        ),
+    ],
+)
+def test_rows_of_another_shape_are_refused(
+    wanted: HubConfig, row: dict[str, Any], complaint: str, tmp_path: Path
+) -> None:
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    whole = {"id": "a", "title": "T", "context": "A.", "question": "Who?", **row}
+    for split in SPLITS.values():
+        (copy / f"{split}.jsonl").write_text(json.dumps(whole) + "\n")
+    with pytest.raises(DataError, match=re.escape(complaint)):
+        fetch(wanted, copy, tmp_path / "cache")
 
 
 def test_another_layout_is_refused_by_name(tmp_path: Path) -> None:
