@@ -38,9 +38,8 @@ class CoupledLstm(nn.Module):
     def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
         super().__init__()
         self.hidden, self.dropout = hidden, dropout
-        self.enter = nn.Parameter(
-            torch.empty(3 * hidden, inputs)
-        )  # blocks: input gate, output gate, candidate
+        # blocks: input gate, output gate, candidate
+        self.enter = nn.Parameter(torch.empty(3 * hidden, inputs))
         self.recur = nn.Parameter(torch.empty(3 * hidden, hidden))
         self.bias = nn.Parameter(torch.zeros(3 * hidden))
         self.first = nn.Parameter(torch.zeros(2, hidden))  # state and cell before the first token
