@@ -8,12 +8,13 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
+from elmo_bench.commands.report import add_resamples, read_resamples
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
 from elmo_bench.report.conditions import describe_condition
 from elmo_bench.report.library import differing
-from elmo_bench.report.statistics import RESAMPLES, spread
+from elmo_bench.report.statistics import spread
 from elmo_bench.runner.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
 
@@ -40,20 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric", metavar="NAME", help="a score of the task; by default the one dev chose by"
     )
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        default=RESAMPLES,
-        metavar="N",
-        help="of the bootstrap (default: %(default)s)",
-    )
+    add_resamples(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print per-seed scores, the gain, its intervals and the tests."""
-    if arguments.resamples < 100:
-        raise UsageError(f"--resamples {arguments.resamples}: expected at least 100")
+    resamples = read_resamples(arguments)
     first, second = gather(arguments.first), gather(arguments.second)
     pairs = pair_up(first, second)
     for a, b in pairs:
@@ -65,7 +59,7 @@ def run(arguments: argparse.Namespace) -> None:
     if metric not in known:
         raise UsageError(f"--metric {metric}: there is no such score in both; there are: {', '.join(known)}")
     scores, problems = find_scores([pairs[0][0].record])
-    referee = Referee(scores, arguments.resamples, problems=problems)
+    referee = Referee(scores, resamples, problems=problems)
     found = referee.compare_pairs(pairs, arguments.split, metric)
     assert found is not None  # there is at least one pair
     if arguments.json:

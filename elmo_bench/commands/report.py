@@ -20,11 +20,18 @@ from elmo_bench.types import DataMissingError, UsageError
 HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
 EXAMPLE = "python -m elmo_bench report                           # results/TABLES.md, index.html and more"
 
+LEAST_RESAMPLES = 100  # 95 % intervals of fewer are of a handful of values
+
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Where the records lie, and where the report goes."""
     parser.add_argument("--records", type=Path, default=Path("results/records"), metavar="DIR")
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
+    add_resamples(parser)
+
+
+def add_resamples(parser: argparse.ArgumentParser) -> None:
+    """How often the bootstrap draws."""
     parser.add_argument(
         "--resamples",
         type=int,
@@ -34,10 +41,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
 
 
+def read_resamples(arguments: argparse.Namespace) -> int:
+    """That number, if intervals can be made of so many."""
+    resamples: int = arguments.resamples
+    if resamples < LEAST_RESAMPLES:
+        raise UsageError(f"--resamples {resamples}: expected at least {LEAST_RESAMPLES}")
+    return resamples
+
+
 def run(arguments: argparse.Namespace) -> None:
     """Write the four files, and say what a reader should know first."""
-    if arguments.resamples < 100:
-        raise UsageError(f"--resamples {arguments.resamples}: expected at least 100")
+    resamples = read_resamples(arguments)
     library = read_library(arguments.records)
     if not library.runs:
         for problem in library.problems:
@@ -47,7 +61,7 @@ def run(arguments: argparse.Namespace) -> None:
             "and python -m elmo_bench publish puts them there"
         )
     scores, problems = find_scores(item.record for item in library.runs)
-    referee = Referee(scores, arguments.resamples, problems=problems)
+    referee = Referee(scores, resamples, problems=problems)
     report = assemble(Desk(library, referee, list_corpora(), list_fractions()))
     for name, content in {
         "TABLES.md": write_markdown(report),
