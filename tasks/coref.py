@@ -133,7 +133,7 @@ def example_of(document: CoreferenceDocument, options: CorpusOptions) -> CorefEx
     if options.drop_singletons:
         clusters = tuple(cluster for cluster in clusters if len(cluster) > 1)
     return CorefExample(
-        f"{document.name};{document.part:03d}",
+        document.id,
         tuple(undo_escapes(sentence) for sentence in document.sentences),
         tuple(speaker for sentence in document.speakers for speaker in sentence),
         (found[1] or "") if found else "",

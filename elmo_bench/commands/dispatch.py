@@ -14,6 +14,7 @@ COMMANDS = {  # in the order people meet them
     "doctor": "check this machine and this installation, and say what to do",
     "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
+    "conll": "write a run's coreference predictions as a CoNLL-2012 file, for the reference scorer",
     "embed": "write the vectors of a file of sentences",
     "neighbours": "what is near a word in context, and in GloVe",
     "predict": "apply a finished run to a new file",

@@ -36,6 +36,11 @@ class CoreferenceDocument:
     speakers: tuple[tuple[str, ...], ...]  # per sentence and word, `-` where nobody is named
     clusters: tuple[Cluster, ...]  # in the order in which they are first mentioned
 
+    @property
+    def id(self) -> str:
+        """Name and part, as predictions name a document."""
+        return f"{self.name};{self.part:03d}"
+
 
 def read_coreference(path: Path) -> Iterator[CoreferenceDocument]:
     """Documents with their clusters; brackets that do not pair up are a fault."""
