@@ -15,7 +15,7 @@ from elmo_bench.config import OptimiserConfig, TrainingConfig
 from elmo_bench.representations.injection import Injection
 from elmo_bench.tensors import Batch, Head, HeadOutput
 from elmo_bench.training.task_data import seed_at
-from elmo_bench.types import Prediction
+from elmo_bench.types import BenchError, Prediction
 
 Scorer = Callable[[list[Prediction]], float]
 """From the dev predictions in file order to the number that dev data choose by."""
@@ -48,7 +48,10 @@ class TaskModule(pl.LightningModule):
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
         loss: Tensor = self(batch).loss + self._lam * self.injection.penalty()
         if not torch.isfinite(loss):
-            raise FloatingPointError(f"the training loss became {float(loss)} at step {self.global_step}")
+            raise BenchError(
+                f"step {self.global_step}: expected a finite training loss, got {float(loss)}; "
+                "lower task.training.optimiser.lr, or clip gradients by task.training.clip"
+            )
         return loss
 
     def configure_gradient_clipping(

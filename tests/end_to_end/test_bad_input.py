@@ -78,3 +78,11 @@ def test_a_mistyped_task_to_fine_tune_on_is_named_as_it_was_typed() -> None:
     code, _, errors = finish("encoder=sample", "finetune=nerr", script="pretrain.py")
     assert "finetune=nerr: there is no such choice; did you mean 'ner'?" in errors
     assert code == 2
+
+
+def test_a_loss_that_runs_away_is_said_with_what_to_do(tmp_path: Path) -> None:
+    steps = ["task.training.optimiser.lr=1e30", "task.training.epochs=9", "task.training.clip.by=none"]
+    answer, _, errors = finish(*own_files(tmp_path), *steps)
+    assert "expected a finite training loss, got nan; lower task.training.optimiser.lr" in errors
+    assert "Traceback" not in errors
+    assert answer == 1
