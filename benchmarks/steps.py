@@ -61,6 +61,12 @@ class TaskSteps:
         self.module.configure_gradient_clipping(self.optimiser)
         self.optimiser.step()
 
+    @torch.inference_mode()
+    def decode(self, batch: Batch) -> None:
+        """Forward and decoding, as on dev data."""
+        self.module.eval()
+        self.module.predict_step(batch, 0)
+
 
 def build_steps(overrides: Sequence[str], layer_count: int, dim: int, limit: int | None = None) -> TaskSteps:
     """What a run with these words on its command line would train."""

@@ -27,8 +27,8 @@ class CoupledBiLstm(nn.Module):
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         left = self.left(tokens, packing)  # (tokens, hidden)
-        right = self.right(tokens.index_select(0, packing.turned), packing)
-        states = torch.cat([left, right.index_select(0, packing.turned)], dim=1)
+        right = self.right(packing.turn(tokens), packing)
+        states = torch.cat([left, packing.turn(right)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
 

@@ -46,10 +46,10 @@ class BiGru(nn.Module):
         tokens = packing.pack(x)  # (tokens, inputs)
         (enter, recur, bias, after), (enter_back, recur_back, bias_back, after_back) = self.gru.all_weights
         left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
-        right = (multiply_with_gradient(tokens, enter_back) + bias_back).index_select(0, packing.turned)
+        right = packing.turn(multiply_with_gradient(tokens, enter_back) + bias_back)
         gates = torch.stack([left, right])  # (2, tokens, 3 * hidden)
         states = scan_gru(gates, torch.stack([recur, recur_back]), torch.stack([after, after_back]), packing)
-        both = torch.cat([states[0], states[1].index_select(0, packing.turned)], dim=1)
+        both = torch.cat([states[0], packing.turn(states[1])], dim=1)
         return packing.unpack(both, mask)  # (rows, time, 2 * hidden)
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -101,9 +102,15 @@ def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: n
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
-    """The different rows of a matrix of numbers, and for every row the place of its equal among them."""
-    distinct, places = torch.unique(rows, dim=0, return_inverse=True)
-    return distinct, places
+    """The different rows of a matrix of small numbers, in order, and each row's place among them."""
+    if rows.device.type != "cpu":
+        distinct, places = torch.unique(rows, dim=0, return_inverse=True)
+        return distinct, places
+    # As strings of bytes, in a tenth of torch's time; the highest byte leads, so their order is the numbers'.
+    numbers = np.ascontiguousarray(rows.numpy(), dtype=">u4")
+    strings = numbers.view(np.dtype((np.void, numbers.itemsize * rows.shape[1]))).ravel()  # (rows,)
+    _, first, inverse = np.unique(strings, return_index=True, return_inverse=True)
+    return rows[torch.from_numpy(first)], torch.from_numpy(inverse)
 
 
 class VariationalDropout(nn.Module):
@@ -147,8 +154,8 @@ class BiLstm(nn.Module):
         left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
         right = multiply_with_gradient(tokens, enter_back) + bias_back
         left = scan_lstm(left, recur, packing)  # (tokens, hidden)
-        right = scan_lstm(right.index_select(0, packing.turned), recur_back, packing)
-        states = torch.cat([left, right.index_select(0, packing.turned)], dim=1)
+        right = scan_lstm(packing.turn(right), recur_back, packing)
+        states = torch.cat([left, packing.turn(right)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
 

@@ -52,11 +52,30 @@ class Packing:
         padded = packed.new_zeros(mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)
         return padded.view(*mask.shape, packed.shape[1])
 
+    def turn(self, packed: Tensor) -> Tensor:
+        """Packed tokens in the order of the other reading direction."""
+        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
+        return turned
+
     def previous(self) -> Tensor:
         """For every token but those of the first step, where its predecessor stands in the packing."""
         places = torch.arange(self.sizes[0], len(self.forwards), device=self.order.device)
         sizes = torch.tensor(self.sizes, device=self.order.device)
         return places - sizes[:-1].repeat_interleave(sizes[1:])
+
+
+class _Turn(torch.autograd.Function):
+    """A permutation that undoes itself, and so does its gradient; torch would scatter into zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, turned: Tensor) -> Tensor:
+        ctx.turned = turned
+        return packed.index_select(0, turned)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient.index_select(0, ctx.turned), None
 
 
 def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:

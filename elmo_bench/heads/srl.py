@@ -62,11 +62,9 @@ class SrlHead(nn.Module):
         packing = Packing.of(text.mask)
         states = packing.pack(torch.cat([words, text.at_input, flags], dim=2))  # (tokens, inputs)
         for layer in self.layers:
-            states = layer(states, packing).index_select(
-                0, packing.turned
-            )  # the next one reads the other way
+            states = packing.turn(layer(states, packing))  # the next one reads the other way
         if len(self.layers) % 2:
-            states = states.index_select(0, packing.turned)  # (tokens, hidden), left to right again
+            states = packing.turn(states)  # (tokens, hidden), left to right again
         logits = self.emit(torch.cat([states, packing.pack(text.at_output)], dim=1))  # (tokens, tags)
         losses = F.cross_entropy(logits, batch.fields["tags"].flatten()[packing.forwards], reduction="none")
         loss = (packing.unpack(losses.unsqueeze(1), text.mask).squeeze(2).sum(1) / text.mask.sum(1)).mean()

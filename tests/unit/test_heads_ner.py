@@ -9,6 +9,7 @@ import torch
 
 from elmo_bench.data.tags import convert_tags
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.heads.layers import distinct_rows
 from elmo_bench.heads.ner import NerHead, NerHeadSettings
 from elmo_bench.tensors import Widths
 from tests.unit.head_batches import (
@@ -99,3 +100,12 @@ def test_the_papers_sizes_are_the_default() -> None:
     head = build(Widths(1024, 0), word_dim=50, settings=NerHeadSettings())
     assert head.lower.inputs == 1202
     assert (head.lower.dim, head.upper.dim) == (400, 200)
+
+
+@pytest.mark.parametrize("highest", [2, 300, 70_000])
+def test_distinct_rows_are_those_of_torch_in_its_order(highest: int) -> None:
+    drawn = torch.randint(0, highest, (40, 5), generator=torch.Generator().manual_seed(highest))
+    rows = torch.cat([drawn, drawn[::3]])
+    distinct, places = distinct_rows(rows)
+    expected, expected_places = torch.unique(rows, dim=0, return_inverse=True)
+    assert distinct.equal(expected) and places.equal(expected_places)
