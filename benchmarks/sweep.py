@@ -4,12 +4,13 @@ python -m benchmarks.sweep                  both published sizes, some minutes
 python -m benchmarks.sweep --size small     one of them
 
 Timed on the same batches: the head's training step and its decoding as they read the store, the plain
-reference way of computing the biLM, and our own engine doing so with its table of words warm. Each takes the
-batches in a row, as a run does, after a pass over them that is not counted: a step right after gigabytes of
-another's work finds neither its caches nor its memory, and no run mixes them. The filling of the store is
-timed once. Seconds per token are extrapolated to CoNLL-2003 and ten runs: in each, ten epochs of training with
-an evaluation on the dev set after each, and one on the test set. The head is of the paper's size and costs the
-same in all three. Figures are medians over the batches; with one thread processor time is counted.
+reference way of computing the biLM, and our own engine doing so with its table of words warm. Each takes
+the batches in a row, as a run does, after a pass over them that is not counted: a step right after
+gigabytes of another's work finds neither its caches nor its memory, and no run mixes them. The filling of
+the store is timed once. Seconds per token are extrapolated to CoNLL-2003 and ten runs: in each, ten
+epochs of training with an evaluation on the dev set after each, and one on the test set. The head is of
+the paper's size and costs the same in all three. Figures are medians over the batches; with one thread
+processor time is counted.
 """
 
 from __future__ import annotations
