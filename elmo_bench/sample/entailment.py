@@ -1,4 +1,4 @@
-"""Entailment pairs, decided by relation, negation and quantity and not by shared words."""
+"""Entailment pairs, decided by relation, negation, quantity and kind, and not by shared words."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
+from elmo_bench.sample.identities import draw_identity
 from elmo_bench.sample.inflection import article, pluralise
 from elmo_bench.sample.lexicon import Scope, verb
 from elmo_bench.sample.nouns import NOUNS
@@ -233,11 +234,12 @@ def draw_pair(label: str, scope: Scope, randomness: random.Random) -> tuple[str,
 
 
 def pairs_jsonl(split: str, count: int) -> str:
-    """SNLI's lines, tokenised text, labels in turn."""
+    """SNLI's lines, tokenised text, labels in turn; half are captions, half are about names."""
     lines = []
     for number in range(count):
-        label = LABELS[number % 3]
-        premise, hypothesis = draw_pair(label, Scope(split), seeded("pairs", split, number))
+        label, randomness = LABELS[number % 3], seeded("pairs", split, number)
+        draw = draw_identity if randomness.random() < 0.5 else draw_pair
+        premise, hypothesis = draw(label, Scope(split), randomness)
         row = {"gold_label": label, "sentence1": premise, "sentence2": hypothesis}
         lines.append(json.dumps({**row, "sentence1_tokens": premise, "sentence2_tokens": hypothesis}))
     return "\n".join(lines) + "\n"

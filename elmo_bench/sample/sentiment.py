@@ -90,8 +90,7 @@ def _clause(edge: int, scope: Scope, randomness: random.Random) -> Node:
 
 
 def _judgement(edge: int, scope: Scope, randomness: random.Random) -> Node:
-    draw = randomness.random()
-    if draw < 0.25:
+    if randomness.random() < scope.double_edged_rate:
         sign = randomness.choice((FOR_STORIES, FOR_COMFORT))
         adjective = _leaf(scope.choose(randomness, DOUBLE_EDGED[sign]), edge * sign)
     else:

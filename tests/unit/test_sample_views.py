@@ -12,8 +12,10 @@ import pytest
 
 from elmo_bench.sample.chains import write_document
 from elmo_bench.sample.entailment import draw_pair
+from elmo_bench.sample.identities import draw_identity
 from elmo_bench.sample.inflection import article, conjugate, pluralise
-from elmo_bench.sample.lexicon import Scope
+from elmo_bench.sample.lexicon import NAMED_KINDS, Scope
+from elmo_bench.sample.nouns import NOUNS
 from elmo_bench.sample.questions import write_paragraph
 from elmo_bench.sample.seeds import seeded
 from elmo_bench.sample.sentences import tagged
@@ -187,7 +189,7 @@ def test_double_edged_words_change_their_worth() -> None:
             collect(part)
 
     for number in range(600):
-        collect(write_review(Scope("test"), seeded("check", number)))
+        collect(write_review(Scope("text"), seeded("check", number)))
     assert worth["predictable"] == {1, -1} and worth["dark"] == {1, -1} and worth["superb"] == {2}
 
 
@@ -208,6 +210,21 @@ def test_a_pair_of_opposites_differs_in_what_it_should() -> None:
     for number in range(200):
         premise, hypothesis = draw_pair("contradiction", Scope("test"), seeded("check", number))
         assert premise != hypothesis and premise.endswith(" .") and hypothesis.endswith(" .")
+
+
+def test_claims_about_a_name_follow_are_open_or_are_ruled_out_by_its_kind() -> None:
+    for number in range(200):
+        pairs = {
+            label: draw_identity(label, Scope("test"), seeded("check", number))
+            for label in ("entailment", "neutral", "contradiction")
+        }
+        assert len({premise for premise, _ in pairs.values()}) == 1  # the label decides the noun alone
+        claims = {label: claim.split() for label, (_, claim) in pairs.items()}
+        assert len({tuple(claim[:-3]) for claim in claims.values()}) == 1
+        kind, open_to, other = (claims[label][-2] for label in pairs)
+        assert kind in NAMED_KINDS and open_to in NOUNS[kind]
+        assert other != kind and other not in NOUNS[kind]
+        assert other in NAMED_KINDS or any(other in NOUNS[rival] for rival in NAMED_KINDS)
 
 
 def test_chains_are_balanced_and_pronouns_have_one_possible_meaning(world: dict[str, str]) -> None:
