@@ -31,19 +31,51 @@ def _table(records: list[Record]) -> str:
     conditions: dict[str, dict[int, Record]] = defaultdict(dict)
     for record in records:
         conditions[record.condition][record.seed] = record
-    baseline = next((seeds for seeds in conditions.values() if is_baseline(next(iter(seeds.values())))), {})
-    rows = [_row(seeds, baseline) for seeds in conditions.values()]
+    all_seeds = list(conditions.values())
+    firsts = [next(iter(seeds.values())) for seeds in all_seeds]
+    names = [describe_condition(first) + _peculiarities(first, firsts) for first in firsts]
+    width = max(52, *map(len, names))
+    baselines = [seeds for seeds, first in zip(all_seeds, firsts, strict=True) if is_baseline(first)]
+    rows = [
+        _row(f"  {name:{width}}", seeds, _baseline_of(seeds, baselines))
+        for name, seeds in zip(names, all_seeds, strict=True)
+    ]
     rows.sort(key=lambda row: -row[0])
     return "\n".join(line for _, line in rows)
 
 
-def _row(seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
-    first = next(iter(seeds.values()))
-    metric = first.metric
+def _peculiarities(record: Record, table: Sequence[Record]) -> str:
+    """What else sets a condition apart, where the conditions of its table differ in it."""
+    said, fraction = "", record.identity["data"]["fraction"]
+    if fraction < max(other.identity["data"]["fraction"] for other in table):
+        said += f", {100 * fraction:g} % of the training data"
+    if not _has_words(record) and any(map(_has_words, table)):
+        said += ", no words"
+    return said
+
+
+def _has_words(record: Record) -> bool:
+    return bool(record.identity["words"]["kind"] != "none")
+
+
+def _baseline_of(seeds: dict[int, Record], baselines: Sequence[dict[int, Record]]) -> dict[int, Record]:
+    """The runs without ELMo on the same data, with the same words if there are any such runs."""
+    mine = next(iter(seeds.values())).identity
+    candidates = [
+        (runs, next(iter(runs.values())).identity["words"] == mine["words"])
+        for runs in baselines
+        if next(iter(runs.values())).identity["data"] == mine["data"]
+    ]
+    candidates.sort(key=lambda candidate: candidate[1], reverse=True)
+    return candidates[0][0] if candidates else {}
+
+
+def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
+    metric = next(iter(seeds.values())).metric
     scores = {seed: record.scores["test"][metric] for seed, record in seeds.items()}
     centre = mean(scores.values())
     cells = [
-        f"  {describe_condition(first):52}",
+        name,
         f"dev {mean(record.scores['dev'][metric] for record in seeds.values()):6.2f}",
         f"test {centre:6.2f} ± {stdev(scores.values()):5.2f}"
         if len(scores) > 1
