@@ -31,21 +31,25 @@ def _table(records: list[Record]) -> str:
     conditions: dict[str, dict[int, Record]] = defaultdict(dict)
     for record in records:
         conditions[record.condition][record.seed] = record
-    all_seeds = list(conditions.values())
-    firsts = [next(iter(seeds.values())) for seeds in all_seeds]
-    names = [describe_condition(first) + _peculiarities(first, firsts) for first in firsts]
+    table = list(conditions.values())
+    names = [describe_condition(_any(seeds)) + _peculiarities(_any(seeds), records) for seeds in table]
     width = max(52, *map(len, names))
-    baselines = [seeds for seeds, first in zip(all_seeds, firsts, strict=True) if is_baseline(first)]
+    baselines = [seeds for seeds in table if is_baseline(_any(seeds))]
     rows = [
-        _row(f"  {name:{width}}", seeds, _baseline_of(seeds, baselines))
-        for name, seeds in zip(names, all_seeds, strict=True)
+        _row(f"  {name:{width}}", seeds, _baseline_of(_any(seeds), baselines))
+        for name, seeds in zip(names, table, strict=True)
     ]
     rows.sort(key=lambda row: -row[0])
     return "\n".join(line for _, line in rows)
 
 
+def _any(seeds: dict[int, Record]) -> Record:
+    """A run of a condition, for what all of them share."""
+    return next(iter(seeds.values()))
+
+
 def _peculiarities(record: Record, table: Sequence[Record]) -> str:
-    """What else sets a condition apart, where the conditions of its table differ in it."""
+    """What else sets a condition apart, where the runs of its table differ in it."""
     said, fraction = "", record.identity["data"]["fraction"]
     if fraction < max(other.identity["data"]["fraction"] for other in table):
         said += f", {100 * fraction:g} % of the training data"
@@ -58,20 +62,19 @@ def _has_words(record: Record) -> bool:
     return bool(record.identity["words"]["kind"] != "none")
 
 
-def _baseline_of(seeds: dict[int, Record], baselines: Sequence[dict[int, Record]]) -> dict[int, Record]:
+def _baseline_of(record: Record, baselines: Sequence[dict[int, Record]]) -> dict[int, Record]:
     """The runs without ELMo on the same data, with the same words if there are any such runs."""
-    mine = next(iter(seeds.values())).identity
-    candidates = [
-        (runs, next(iter(runs.values())).identity["words"] == mine["words"])
-        for runs in baselines
-        if next(iter(runs.values())).identity["data"] == mine["data"]
-    ]
-    candidates.sort(key=lambda candidate: candidate[1], reverse=True)
-    return candidates[0][0] if candidates else {}
+    mine = record.identity
+    return max(
+        (seeds for seeds in baselines if _any(seeds).identity["data"] == mine["data"]),
+        key=lambda seeds: bool(_any(seeds).identity["words"] == mine["words"]),
+        default={},
+    )
 
 
 def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
-    metric = next(iter(seeds.values())).metric
+    """The mean test score, to sort by, and the line."""
+    metric = _any(seeds).metric
     scores = {seed: record.scores["test"][metric] for seed, record in seeds.items()}
     centre = mean(scores.values())
     cells = [
