@@ -11,7 +11,7 @@ Groups, and the choices of each (bilm=small, trainer=gpu, ...):
 
 import sys
 
-from elmo_bench.runner.pretraining import launch_training
+from elmo_bench.sweep.pretraining import launch_training
 
 if __name__ == "__main__":
     sys.exit(launch_training(__doc__, sys.argv[1:]))

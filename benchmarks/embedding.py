@@ -27,11 +27,11 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.bilm.characters import character_rows, with_marks
-from elmo_bench.bilm.engine import MOST_LANES, Embedder, Precision
+from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder, Precision
+from elmo_bench.bilm.engine.products import make_product
 from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.products import make_product
 from elmo_bench.bilm.token_encoder import TokenEncoder
 from elmo_bench.bilm.weights import find_model, load_bilm
 from elmo_bench.data.lines import read_lines

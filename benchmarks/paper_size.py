@@ -20,7 +20,7 @@ import torch
 
 from benchmarks.embedding import now
 from benchmarks.steps import TaskSteps, build_steps, count_parameters, random_layers
-from elmo_bench.runner.composition import list_tasks
+from elmo_bench.catalog import list_tasks
 from elmo_bench.tensors import Batch
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import BenchError

@@ -14,13 +14,13 @@ from torch import Tensor, nn
 from elmo_bench import sources
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.batching import IndexedExample
-from elmo_bench.representations.injection import Injection
-from elmo_bench.runner.composition import compose
-from elmo_bench.runner.material import build_vocabularies, number_examples
-from elmo_bench.runner.plugin import load_task
+from elmo_bench.encoders.injection import Injection
+from elmo_bench.plugins import load_task
+from elmo_bench.run.batches import LayerSource, TrainingBatches, collate
+from elmo_bench.run.inputs import build_vocabularies, number_examples
+from elmo_bench.run.module import TaskModule
+from elmo_bench.sweep.composition import compose
 from elmo_bench.tensors import Batch
-from elmo_bench.training.task_data import LayerSource, TrainingBatches, collate
-from elmo_bench.training.task_module import TaskModule
 from elmo_bench.types import Words
 
 

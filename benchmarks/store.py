@@ -17,9 +17,9 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elmo_bench.representations.encoder import EncoderCard, Layers
-from elmo_bench.representations.mix import ScalarMix
-from elmo_bench.representations.store import Store, Unit
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.protocol import EncoderCard, Layers
+from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.types import Words
 
 BATCH = 32

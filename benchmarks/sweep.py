@@ -27,10 +27,10 @@ import torch
 
 from benchmarks.embedding import SIZES, build_model, now, reference_layers
 from benchmarks.steps import TaskSteps, build_steps
-from elmo_bench.bilm.engine import Embedder
+from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.representations.encoder import EncoderCard
-from elmo_bench.representations.store import Store
+from elmo_bench.encoders.protocol import EncoderCard
+from elmo_bench.encoders.store import Store
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import Words
 

@@ -31,11 +31,17 @@ from torch.nn import functional as F
 from benchmarks.embedding import SIZES, TEXT, now, ratio, read_text, spell_everywhere
 from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.objective import Negatives, Softmax, draw_negatives, expected_counts, sampled_loss
-from elmo_bench.bilm.text_input import CharacterTable, as_tensors, top_outputs
-from elmo_bench.data.encoded_text import EncodedText, encode_sentences
+from elmo_bench.bilm.training.encoded_text import EncodedText, encode_sentences
+from elmo_bench.bilm.training.objective import (
+    Negatives,
+    Softmax,
+    draw_negatives,
+    expected_counts,
+    sampled_loss,
+)
+from elmo_bench.bilm.training.text_batches import SentenceBatches, TextBatch, TokenTable
+from elmo_bench.bilm.training.text_input import CharacterTable, as_tensors, top_outputs
 from elmo_bench.data.text import TargetVocabulary
-from elmo_bench.data.text_batches import SentenceBatches, TextBatch, TokenTable
 from elmo_bench.training.memory import keep_freed_memory
 
 VOCABULARY, NEGATIVES, DROPOUT = 50_000, 8192, 0.1

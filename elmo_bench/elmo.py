@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.engine import Precision, load_embedder
-from elmo_bench.representations.encoder import Encoder
-from elmo_bench.representations.mix import normalise
+from elmo_bench.bilm.engine.embedder import Precision, load_embedder
+from elmo_bench.encoders.mix import normalise
+from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]

@@ -13,8 +13,8 @@ from hydra.plugins.sweeper import Sweeper
 from hydra.types import HydraContext, TaskFunction
 from omegaconf import DictConfig
 
-from elmo_bench.runner.jobs import list_jobs
-from elmo_bench.runner.sweeps import launch_all
+from elmo_bench.sweep.outcomes import launch_all
+from elmo_bench.sweep.overrides import list_jobs
 
 
 class JobSweeper(Sweeper):

@@ -16,11 +16,11 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.antecedents import AntecedentScorer
-from elmo_bench.heads.coupled_lstm import CoupledBiLstm
-from elmo_bench.heads.layers import CharacterCnns, WordEmbedding
-from elmo_bench.heads.spans import Spans, SpanScorer, keep_best
-from elmo_bench.heads.windows import Window
+from elmo_bench.nn.antecedents import AntecedentScorer
+from elmo_bench.nn.coupled_lstm import CoupledBiLstm
+from elmo_bench.nn.layers import CharacterCnns, WordEmbedding
+from elmo_bench.nn.spans import Spans, SpanScorer, keep_best
+from elmo_bench.nn.windows import Window
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 NOBODY = -1  # instead of an antecedent, and where a document of a batch has fewer spans than another

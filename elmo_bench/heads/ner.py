@@ -12,9 +12,9 @@ from torch import Tensor, nn
 
 from elmo_bench.data.tags import convert_tags
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.constraints import bioul_constraints
-from elmo_bench.heads.crf import Crf
-from elmo_bench.heads.layers import BiLstm, CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.nn.constraints import bioul_constraints
+from elmo_bench.nn.crf import Crf
+from elmo_bench.nn.layers import BiLstm, CharacterCnn, VariationalDropout, WordEmbedding
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 

@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.layers import WordEmbedding
+from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
 

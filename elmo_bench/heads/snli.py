@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.layers import BiLstm, VariationalDropout, WordEmbedding
-from elmo_bench.heads.products import multiply_with_gradient
+from elmo_bench.nn.layers import BiLstm, VariationalDropout, WordEmbedding
+from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
 

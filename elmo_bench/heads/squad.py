@@ -12,10 +12,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.attention import HIDDEN, BiAttention, SelfAttention
-from elmo_bench.heads.gru import BiGru
-from elmo_bench.heads.layers import CharacterCnn, VariationalDropout, WordEmbedding
-from elmo_bench.heads.products import multiply_with_gradient
+from elmo_bench.nn.attention import HIDDEN, BiAttention, SelfAttention
+from elmo_bench.nn.gru import BiGru
+from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 CHARACTER_RANGE = 0.05

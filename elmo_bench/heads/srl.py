@@ -13,10 +13,10 @@ from torch.nn import functional as F
 
 from elmo_bench.data.tags import chunks_of
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.constraints import bio_constraints
-from elmo_bench.heads.crf import penalties, viterbi
-from elmo_bench.heads.layers import HighwayLstm, WordEmbedding, initialise_orthogonal
-from elmo_bench.heads.recurrence import Packing
+from elmo_bench.nn.constraints import bio_constraints
+from elmo_bench.nn.crf import penalties, viterbi
+from elmo_bench.nn.layers import HighwayLstm, WordEmbedding, initialise_orthogonal
+from elmo_bench.nn.recurrence import Packing
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 

@@ -12,7 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.layers import BiLstm, WordEmbedding
+from elmo_bench.nn.layers import BiLstm, WordEmbedding
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
 

@@ -80,7 +80,7 @@ def choose_corpus(task: TaskConfig, data: DataConfig) -> tuple[str, CorpusConfig
 
 def generate_world(directory: Path, say: Say) -> Path:
     """The generated world, written once for each version of its generator."""
-    from elmo_bench.sample import WORLD_VERSION, write_world
+    from elmo_bench.world import WORLD_VERSION, write_world
 
     target = directory / f"v{WORLD_VERSION}"
 

@@ -20,7 +20,7 @@ def read_corpora(task: TaskConfig, source: str) -> tuple[str, dict[str, CorpusCo
 
 def locate(corpus: CorpusConfig, source: str, paths: PathsConfig) -> dict[str, tuple[Path, ...]]:
     """Where the files of every split would lie, whether they are there or not."""
-    from elmo_bench.sample import WORLD_VERSION
+    from elmo_bench.world import WORLD_VERSION
 
     world = paths.cache / "world" / f"v{WORLD_VERSION}"
     root = {"sample": world, "open": paths.data, "paper": paths.local}.get(source, Path())

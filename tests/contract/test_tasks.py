@@ -15,13 +15,13 @@ from elmo_bench.config import ElmoConfig, RunConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import word_table
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.representations.injection import Injection
-from elmo_bench.runner.plugin import load_task
+from elmo_bench.encoders.injection import Injection
+from elmo_bench.plugins import load_task
+from elmo_bench.run.batches import collate
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Batch
-from elmo_bench.training.task_data import collate
 from elmo_bench.types import UsageError, Words
-from tests.composition import TASKS, run_config
+from tests.support.composition import TASKS, run_config
 
 LAYERS, DIM = 3, 8
 EXAMPLES = 6

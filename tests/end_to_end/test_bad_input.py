@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import finish, places
+from tests.support.processes import finish, places
 
 GOOD = "John _ _ B-PER\nspoke _ _ O\n\nMary _ _ B-PER\nslept _ _ O\n"
 

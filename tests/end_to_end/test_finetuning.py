@@ -10,16 +10,16 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.bilm.perplexity import measure_perplexity
-from elmo_bench.bilm.trained import load_trained
+from elmo_bench.bilm.training.encoded_text import encode_sentences
+from elmo_bench.bilm.training.perplexity import measure_perplexity
+from elmo_bench.bilm.training.trained import load_trained
 from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
-from elmo_bench.data.encoded_text import encode_sentences
-from elmo_bench.runner.encoders import find_encoder
-from elmo_bench.runner.finetuning import finetune_one
-from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.encoders.find import find_encoder
+from elmo_bench.sweep.finetuning import finetune_one
+from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.composition import pretraining
-from tests.processes import finish
+from tests.support.composition import pretraining
+from tests.support.processes import finish
 
 WORDS = [f"word{number}" for number in range(30)]
 

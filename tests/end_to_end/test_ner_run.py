@@ -7,10 +7,10 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.plugins import load_task
 from elmo_bench.records import read_counts, read_record
-from elmo_bench.runner.plugin import load_task
-from tests.composition import run_config
-from tests.processes import finish, places
+from tests.support.composition import run_config
+from tests.support.processes import finish, places
 
 TINY = (
     "bilm@encoder.bilm=tiny",

@@ -9,11 +9,11 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.commands.dispatch import main
+from elmo_bench.cli.main import main
 from elmo_bench.records import read_record
-from elmo_bench.runner.job import run_job
+from elmo_bench.run.execution import run_job
 from elmo_bench.sources import prepare
-from tests.composition import run_config
+from tests.support.composition import run_config
 
 TINY = ("bilm@encoder.bilm=tiny", "trainer.threads=1", "tracking=off")
 

@@ -9,10 +9,10 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.composition import pretraining
-from tests.processes import finish
+from tests.support.composition import pretraining
+from tests.support.processes import finish
 
 STEPS = 50
 SETTINGS = [

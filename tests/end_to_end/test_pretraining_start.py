@@ -11,14 +11,14 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_bench.bilm.perplexity import measure_perplexity
-from elmo_bench.bilm.trained import SOFTMAX_FILE, load_trained
+from elmo_bench.bilm.training.encoded_text import encode_sentences
+from elmo_bench.bilm.training.perplexity import measure_perplexity
+from elmo_bench.bilm.training.trained import SOFTMAX_FILE, load_trained
 from elmo_bench.bilm.weights import export_arrays
-from elmo_bench.data.encoded_text import encode_sentences
 from elmo_bench.data.text import read_sentences
-from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import BenchError
-from tests.composition import pretraining
+from tests.support.composition import pretraining
 
 STILL = ["bilm.steps=1", "bilm.descent.lr=1e-12"]  # so little that the weights stay
 

@@ -7,10 +7,10 @@ import shlex
 
 import pytest
 
-from elmo_bench.commands.dispatch import COMMANDS, main
+from elmo_bench.cli.main import COMMANDS, main
 from elmo_bench.config import RunConfig, read_config
-from tests.composition import compose
 from tests.conftest import PROJECT
+from tests.support.composition import compose
 
 README = (PROJECT / "README.md").read_text()
 LINES = [line.split("#")[0].strip() for line in README.splitlines()]

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.processes import finish, places
+from tests.support.processes import finish, places
 
 SWEEP = (
     "-m",

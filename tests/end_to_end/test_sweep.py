@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 from hydra.core.hydra_config import HydraConfig
 
-from elmo_bench.runner.experiments import launch_runs
-from tests.processes import finish, places, start
+from elmo_bench.sweep.experiments import launch_runs
+from tests.support.processes import finish, places, start
 
 SWEEP = (
     "-m",

@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from elmo_bench.records import read_record
-from tests.processes import finish, places
+from tests.support.processes import finish, places
 
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=2", "trainer.threads=1")
 

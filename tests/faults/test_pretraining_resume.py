@@ -15,15 +15,15 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.runner.launch import guard
-from elmo_bench.runner.pretraining import pretrain_one
+from elmo_bench.sweep.launch import guard
+from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.composition import pretraining
-from tests.processes import finish
+from tests.support.composition import pretraining
+from tests.support.processes import finish
 
 # Sessions that are to be killed have a process each, forked from one that has done the slow imports.
 PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["elmo_bench.runner.pretraining", "elmo_bench.training.pretraining"])
+PROCESSES.set_forkserver_preload(["elmo_bench.sweep.pretraining", "elmo_bench.bilm.training.pretraining"])
 
 WORDS = [f"word{number}" for number in range(60)]
 STEPS = 120

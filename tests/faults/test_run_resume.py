@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.fingerprint import hash_file
-from tests.processes import finish, places, start
+from tests.support.processes import finish, places, start
 
 RUN = (
     "task=ner",

@@ -18,16 +18,16 @@ import pytest
 import torch
 from filelock import FileLock
 
-from elmo_bench.bilm.engine import Embedder
+from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.commands import store as command
-from elmo_bench.representations import shards
-from elmo_bench.representations import store as store_module
-from elmo_bench.representations.encoder import EncoderCard
-from elmo_bench.representations.store import Store, Unit
+from elmo_bench.cli import store as command
+from elmo_bench.encoders import shards
+from elmo_bench.encoders import store as store_module
+from elmo_bench.encoders.protocol import EncoderCard
+from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.types import BenchError
-from tests.unit.company_encoder import CARD, CompanyEncoder, sentences
+from tests.support.company_encoder import CARD, CompanyEncoder, sentences
 
 TEXT = sentences()
 
@@ -38,7 +38,7 @@ pytestmark = pytest.mark.filterwarnings("ignore:.*use of fork:DeprecationWarning
 def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
     """Some ten shards from three hundred sentences."""
     monkeypatch.setattr(store_module, "SHARD_BYTES", 8_000)
-    monkeypatch.setattr("elmo_bench.representations.plan.BATCH_TOKENS", 64)
+    monkeypatch.setattr("elmo_bench.encoders.plan.BATCH_TOKENS", 64)
 
 
 @pytest.fixture

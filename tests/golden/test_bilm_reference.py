@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from elmo_bench.bilm.characters import character_rows, with_marks
 from elmo_bench.bilm.containers import read_arrays
-from elmo_bench.bilm.engine import load_embedder
+from elmo_bench.bilm.engine.embedder import load_embedder
 from elmo_bench.bilm.model import BiLM, BilmStates
 from elmo_bench.bilm.weights import expected_shapes, load_bilm
 

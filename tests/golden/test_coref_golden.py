@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands.score import coref_figures
+from elmo_bench.cli.score import coref_figures
 from elmo_bench.metrics.coreference import METRICS, count_coreference, score_coreference
 
 FILES = Path(__file__).parent / "files"

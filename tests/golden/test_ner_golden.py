@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands.score import ner_figures
+from elmo_bench.cli.score import ner_figures
 
 FILES = Path(__file__).parent / "files"
 

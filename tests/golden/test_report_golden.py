@@ -14,8 +14,8 @@ import pytest
 from elmo_bench.report.formats import write_csv, write_latex, write_markdown
 from elmo_bench.report.model import Report
 from elmo_bench.report.page import write_page
-from tests.unit.report_records import publish_world
-from tests.unit.test_report import build
+from tests.report.test_report import build
+from tests.support.report_records import publish_world
 
 GOLDEN = Path(__file__).parent / "report"
 FORMATS: dict[str, Callable[[Report], str]] = {

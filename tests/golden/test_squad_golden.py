@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.commands.score import squad_figures
+from elmo_bench.cli.score import squad_figures
 
 
 def test_both_figures_are_the_official_ones(shared: Path) -> None:

@@ -6,7 +6,7 @@ import json
 import re
 from pathlib import Path
 
-from elmo_bench.commands.score import srl_figures
+from elmo_bench.cli.score import srl_figures
 
 NAMES = ("correct", "excess", "missed", "precision", "recall", "f1")
 

@@ -1,0 +1,1 @@
+"""Inference: sentences to the layers of a frozen biLM, fast."""

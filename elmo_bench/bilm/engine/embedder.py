@@ -1,0 +1,134 @@
+"""The fast way from sentences to the layers of a frozen biLM."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from concurrent.futures import Executor, ThreadPoolExecutor
+from contextlib import contextmanager
+from dataclasses import asdict
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from elmo_bench.bilm.containers import hash_arrays
+from elmo_bench.bilm.engine.carried import CarryingEmbedder
+from elmo_bench.bilm.engine.lanes import Chunk, Side, plan_chunks
+from elmo_bench.bilm.engine.scan import PackedStack
+from elmo_bench.bilm.engine.token_table import PackedTokenEncoder, TokenTable
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.weights import export_arrays, find_model, load_bilm
+from elmo_bench.fingerprint import hash_value
+from elmo_bench.types import UsageError, Words
+
+Floats = NDArray[np.float32]
+StateProtocol = Literal["reset", "carry"]
+Precision = Literal["float32", "bfloat16"]
+
+ENGINE_NUMERICS = 1
+"""Raised whenever the engine would give other numbers than before."""
+
+MOST_LANES = 128
+MOST_WORD_BYTES = 1 << 29
+CHUNK_FLOATS = 1 << 22  # of one layer in one direction
+
+
+def load_embedder(
+    path: Path, state: StateProtocol = "reset", precision: Precision = "float32", device: str = "cpu"
+) -> Embedder | CarryingEmbedder:
+    """The encoder of a model directory or weight file; see `Embedder` for the two state protocols."""
+    _check_device(device)
+    model = load_bilm(*find_model(path)).to(device)
+    if state == "reset":
+        return Embedder(model, precision)
+    if precision != "float32":
+        raise UsageError(f"encoder.precision={precision}: carried state is there for parity, in float32 only")
+    return CarryingEmbedder(model, fingerprint_model(model, state, precision))
+
+
+def _check_device(device: str) -> None:
+    try:
+        torch.zeros(1, device=device)
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"device={device}: PyTorch cannot use it here ({reason}); cpu always works"
+        ) from error
+
+
+def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -> str:
+    """sha256 of everything that decides a vector: sizes, weights, state, precision, this code's numerics."""
+    weights = hash_arrays(export_arrays(model))
+    return hash_value([ENGINE_NUMERICS, asdict(model.options), weights, state, precision])
+
+
+class Embedder:
+    """A frozen biLM as an encoder: every sentence from a zero state, its layers without the sentence marks.
+
+    A sentence's vectors depend on nothing but the sentence. The published implementations carry state from
+    batch to batch instead; `CarryingEmbedder` does that.
+    """
+
+    def __init__(self, model: BiLM, precision: Precision = "float32") -> None:
+        options = model.options
+        self.layer_count = options.layers + 1
+        self.dim = 2 * options.projection_dim
+        self.fingerprint = fingerprint_model(model, "reset", precision)
+        dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
+        encoder = PackedTokenEncoder(model.token_encoder, options.maximum_characters, dtype)
+        self._words = TokenTable(encoder, options.projection_dim, MOST_WORD_BYTES)
+        self._most_tokens = max(MOST_LANES, CHUNK_FLOATS // options.projection_dim)
+        self._stacks = (
+            PackedStack(model.forward_stack, MOST_LANES, dtype),
+            PackedStack(model.backward_stack, MOST_LANES, dtype),
+        )
+
+    def layers(self, sentences: Sequence[Words]) -> list[Floats]:
+        """The layers (layers, time, dim) of each sentence, in the order of the sentences."""
+        results = [np.empty((self.layer_count, len(words), self.dim), np.float32) for words in sentences]
+        chunks = plan_chunks([len(words) for words in sentences], MOST_LANES, self._most_tokens)
+        with _two_workers(self._words.vectors.device) as executor:
+            for chunk in chunks:
+                self._embed(chunk, sentences, results, executor)
+        return results
+
+    def _embed(
+        self, chunk: Chunk, sentences: Sequence[Words], results: list[Floats], executor: Executor | None
+    ) -> None:
+        here = [sentences[slot.sentence] for slot in chunk.slots]
+        self._words.add((word for words in here for word in words), executor)
+        rows = [self._words.rows(words) for words in here]
+        run = map if executor is None else executor.map
+        list(run(lambda side: self._run_side(side, rows, results), (Side(chunk, False), Side(chunk, True))))
+
+    @torch.inference_mode()
+    def _run_side(self, side: Side, rows: Sequence[Sequence[int]], results: list[Floats]) -> None:
+        """Run one direction and write its half of every vector."""
+        vectors, dim = self._words.vectors, self.dim // 2
+        mark = TokenTable.END_ROW if side.is_backward else TokenTable.START_ROW
+        tokens = vectors[torch.from_numpy(side.lay_out(rows, mark)).to(vectors.device)]  # (steps, lanes, dim)
+        resets = {
+            step: torch.tensor(lanes, device=vectors.device) for step, lanes in side.beginnings().items()
+        }
+        stack = self._stacks[side.is_backward]
+        layers = torch.cat([tokens.unsqueeze(0), stack.run(tokens, side.order(), resets)]).cpu().numpy()
+        half = slice(dim, 2 * dim) if side.is_backward else slice(0, dim)
+        for slot in side.chunk.slots:
+            first = side.first_word(slot)
+            results[slot.sentence][:, :, half] = layers[:, first : first + slot.length, slot.lane]
+
+
+@contextmanager
+def _two_workers(device: torch.device) -> Iterator[Executor | None]:
+    """Two threads that share PyTorch's thread count between them, or none where there is nothing to share."""
+    threads = torch.get_num_threads()
+    if device.type != "cpu" or threads < 2:
+        yield None
+        return
+    try:
+        with ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(threads // 2,)) as executor:
+            yield executor
+    finally:
+        torch.set_num_threads(threads)  # a worker's count is the whole process's for MKL

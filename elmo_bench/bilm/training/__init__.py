@@ -1,0 +1,1 @@
+"""How a biLM is trained: text, batches, objective, module, perplexity."""

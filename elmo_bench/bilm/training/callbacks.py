@@ -1,0 +1,171 @@
+"""What goes on beside the steps of pre-training: the curve, the progress bar, checkpoints, stopping."""
+
+from __future__ import annotations
+
+import sys
+import time
+from collections.abc import Callable
+from math import exp
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from tqdm import tqdm
+
+from elmo_bench.bilm.settings import LimitsConfig
+from elmo_bench.bilm.training.module import LanguageModel
+from elmo_bench.bilm.training.perplexity import Perplexity
+from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.stopping import StopRequest
+from elmo_bench.types import InterruptedRunError, Say
+
+SECONDS_BETWEEN_LINES = 30.0  # where nobody watches a bar
+SMOOTHING = 0.98  # of the training loss that is shown
+
+
+class Curve(pl.Callback):
+    """Every so many steps one row: the training loss since the last, and perplexity on held-out text."""
+
+    def __init__(self, every: int, measure: Callable[[], Perplexity], say: Say) -> None:
+        self._every, self._measure, self._say = every, measure, say
+        self._clock = time.monotonic()
+        self._seconds_before = 0.0  # in earlier sessions
+        self.rows: list[dict[str, float]] = []
+        self.tokens = 0  # of one direction, sentence ends included
+
+    @property
+    def seconds(self) -> float:
+        """Training time over all sessions."""
+        return self._seconds_before + time.monotonic() - self._clock
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"rows": self.rows, "tokens": self.tokens, "seconds": self.seconds}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.rows, self.tokens = state_dict["rows"], state_dict["tokens"]
+        self._seconds_before = state_dict["seconds"]
+        self._clock = time.monotonic()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert isinstance(pl_module, LanguageModel)
+        self.tokens += batch.predictions
+        step = trainer.global_step
+        if step % self._every != 0 and step < pl_module.steps:
+            return
+        losses, predictions = pl_module.take_losses()
+        perplexity = self._measure()
+        row = {
+            "step": float(step),
+            "tokens": float(self.tokens),
+            "loss_forward": losses[0] / predictions,
+            "loss_backward": losses[1] / predictions,
+            "heldout_forward": perplexity.forward,
+            "heldout_backward": perplexity.backward,
+            "heldout_average": perplexity.average,
+            "seconds": round(self.seconds, 1),
+        }
+        self.rows.append(row)
+        if trainer.is_global_zero:
+            self._say(
+                f"step {step}: {self.tokens / 1e6:.2f} M tokens, training loss "
+                f"{(row['loss_forward'] + row['loss_backward']) / 2:.3f}, "
+                f"perplexity on part of the held-out text {perplexity.average:.1f}"
+            )
+
+
+class Progress(pl.Callback):
+    """A bar on a terminal; elsewhere a line now and then."""
+
+    def __init__(self, limits: LimitsConfig, say: Say) -> None:
+        self._limits, self._say = limits, say
+        self._bar: tqdm[None] | None = None
+        self._loss: float | None = None
+        self._start = self._told = 0.0
+        self._tokens = self._first_step = 0
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        assert isinstance(pl_module, LanguageModel)
+        self._start = self._told = time.monotonic()
+        self._first_step = trainer.global_step
+        if trainer.is_global_zero and sys.stderr.isatty():
+            self._bar = tqdm(total=pl_module.steps, initial=trainer.global_step, unit="step", leave=False)
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        assert isinstance(pl_module, LanguageModel)
+        loss = float(outputs["loss"]) / pl_module.config.descent.loss_scale
+        self._loss = loss if self._loss is None else SMOOTHING * self._loss + (1 - SMOOTHING) * loss
+        self._tokens += batch.predictions
+        now = time.monotonic()
+        if self._bar is not None:
+            self._bar.set_postfix_str(self._describe(now), refresh=False)
+            self._bar.update()
+        elif trainer.is_global_zero and now - self._told >= SECONDS_BETWEEN_LINES:
+            self._told = now
+            left = self._seconds_left(now, trainer.global_step, pl_module.steps)
+            self._say(
+                f"step {trainer.global_step} of {pl_module.steps}: {self._describe(now)}, "
+                f"{left / 60:.0f} min left"
+            )
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        if self._bar is not None:
+            self._bar.close()
+
+    def _describe(self, now: float) -> str:
+        assert self._loss is not None
+        rate = self._tokens / max(now - self._start, 1e-9)
+        perplexity = exp(min(self._loss, 50))
+        return f"{rate:,.0f} tokens/s, loss {self._loss:.3f}, perplexity in training {perplexity:.1f}"
+
+    def _seconds_left(self, now: float, step: int, steps: int) -> float:
+        last = min(steps, self._limits.steps or steps)
+        left = (last - step) * (now - self._start) / max(1, step - self._first_step)
+        if self._limits.minutes is not None:
+            left = min(left, self._start + 60 * self._limits.minutes - now)
+        return max(0.0, left)
+
+
+class Watch(pl.Callback):
+    """Checkpoint by the clock, at a limit, at the end, and when asked to stop; processes decide together."""
+
+    def __init__(self, checkpoints: CheckpointDirectory, seconds: float, limits: LimitsConfig) -> None:
+        self._checkpoints, self._seconds, self._limits = checkpoints, seconds, limits
+        self._start = self._saved = time.monotonic()
+        self._stop = StopRequest()
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        self._start = self._saved = time.monotonic()
+        self._stop.listen()
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        self._stop.release()
+
+    def on_train_batch_end(
+        self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
+    ) -> None:
+        now, step = time.monotonic(), trainer.global_step
+        is_at_end = step >= trainer.max_steps
+        if self._limits.minutes is not None and now - self._start >= 60 * self._limits.minutes:
+            is_at_end = True
+        is_asked, is_at_end, is_due = self._agree(
+            trainer, self._stop.name is not None, is_at_end, now - self._saved >= self._seconds
+        )
+        if is_asked or is_at_end or is_due:
+            self._checkpoints.save(trainer)
+            self._saved = time.monotonic()
+        if is_asked:
+            name = self._stop.name or "another process"
+            raise InterruptedRunError(f"stopped by {name}; the same command goes on from step {step}")
+        if is_at_end:
+            trainer.should_stop = True
+
+    def _agree(self, trainer: pl.Trainer, *decisions: bool) -> list[bool]:
+        """What any process wants, all do."""
+        if trainer.world_size == 1:
+            return list(decisions)
+        wanted = torch.tensor(decisions, dtype=torch.float32, device=trainer.strategy.root_device)
+        return [bool(value > 0) for value in trainer.strategy.reduce(wanted, reduce_op="sum")]

@@ -1,0 +1,348 @@
+"""Pre-train a biLM, or train one further, so that a kill at any moment costs nothing but time."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Iterator, Mapping
+from contextlib import nullcontext
+from dataclasses import asdict, dataclass, field
+from pathlib import Path
+from typing import Any
+
+import pytorch_lightning as pl
+import torch
+from pytorch_lightning.utilities import rank_zero_only
+from torch.utils.data import DataLoader, IterableDataset
+
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
+from elmo_bench.bilm.training.callbacks import Curve, Progress, Watch
+from elmo_bench.bilm.training.encoded_text import (
+    EncodedText,
+    encode_sentences,
+    encode_shards,
+    fingerprint_files,
+)
+from elmo_bench.bilm.training.module import LanguageModel, product_dtype, samples_negatives
+from elmo_bench.bilm.training.objective import Softmax
+from elmo_bench.bilm.training.perplexity import Perplexity, measure_perplexity
+from elmo_bench.bilm.training.text_batches import (
+    ContiguousStreams,
+    Reader,
+    SentenceBatches,
+    TextBatch,
+    TokenTable,
+)
+from elmo_bench.bilm.training.text_input import CharacterTable
+from elmo_bench.bilm.training.trained import (
+    TrainedModel,
+    find_trained,
+    load_trained,
+    round_to_half,
+    save_trained,
+)
+from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
+from elmo_bench.files import waiting_lock, write_atomically
+from elmo_bench.fingerprint import BILM_NUMERICS, hash_value
+from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.memory import keep_freed_memory
+from elmo_bench.training.quiet import quiet_lightning
+from elmo_bench.types import DamagedFileError, Say, UsageError
+
+RECORD_FILE = "record.json"
+
+
+@dataclass(frozen=True)
+class Pretraining:
+    """One training run of a biLM: what to train on what, and where it is to lie."""
+
+    config: PretrainConfig
+    corpus: TextCorpus
+    target: Path  # the finished model's directory
+    work: Path  # checkpoints and the encoded text, removed when the model is finished
+    start: Path | None = None  # a model to go on from instead of random weights
+    vocabulary: Path | None = None  # the words to predict instead of the text's most frequent
+    streams: Mapping[str, Path] = field(
+        default_factory=dict
+    )  # texts measured by themselves, before and after
+    facts: Mapping[str, Any] = field(default_factory=dict)  # for the record, like the environment
+    environment: Mapping[str, Any] = field(default_factory=dict)
+
+
+def pretrain(run: Pretraining, say: Say) -> Path:
+    """Train until the end or a limit and write the model; the same call goes on where this one stops."""
+    keep_freed_memory()
+    is_first = getattr(rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
+    if not is_first:
+        say = _keep_quiet
+    identity = _identity(run)
+    if is_finished(run.target, identity):
+        say(f"{run.target} is already trained")
+        return run.target
+    run.work.mkdir(parents=True, exist_ok=True)
+    # The first process holds the lock for all.
+    lock = waiting_lock(
+        run.work.with_name(f"{run.work.name}.lock"), f"{run.target.name} is being trained", say
+    )
+    with lock if is_first else nullcontext():
+        if not is_finished(run.target, identity):
+            _check_work(run.work, identity)
+            _train(run, identity, say)
+    if is_finished(run.target, identity):
+        shutil.rmtree(run.work, ignore_errors=True)
+    return run.target
+
+
+def _keep_quiet(_: str) -> None:
+    """One process speaks for all."""
+
+
+def is_finished(target: Path, identity: str) -> bool:
+    """Whether the directory holds this very run's model, trained to its end."""
+    path = target / RECORD_FILE
+    if not path.is_file():
+        return False
+    try:
+        record = json.loads(path.read_text(encoding="utf-8"))
+        found, finished = record["identity"], record["finished"]
+    except (ValueError, KeyError) as error:
+        raise DamagedFileError(
+            f"{path}: not a record of a biLM; move {target} away to train it anew"
+        ) from error
+    if found != identity:
+        raise UsageError(
+            f"{target} holds a biLM trained in another way or on other text; "
+            "choose another name, or move it away"
+        )
+    return bool(finished)
+
+
+def _identity(run: Pretraining) -> str:
+    """The hash of all that decides the weights."""
+    return hash_value(
+        {
+            "bilm": run.config.bilm.model_dump(exclude={"name"}),
+            "seed": run.config.seed,
+            **_shards(run.corpus),
+            "start": fingerprint_files(find_trained(run.start)) if run.start else None,
+            **({"vocabulary": fingerprint_files([run.vocabulary])} if run.vocabulary else {}),
+            "numerics": BILM_NUMERICS,
+        }
+    )
+
+
+def _shards(corpus: TextCorpus) -> dict[str, dict[str, str]]:
+    """The texts by the hashes of their files."""
+    return {"train": fingerprint_files(corpus.train), "heldout": fingerprint_files(corpus.heldout)}
+
+
+def _check_work(work: Path, identity: str) -> None:
+    """Refuse to mix the checkpoints of two different runs."""
+    path = work / "identity"
+    if path.is_file() and path.read_text() != identity:
+        raise UsageError(
+            f"{work} holds the unfinished training of a biLM with other settings or text; "
+            "choose another name, or remove that directory to start anew"
+        )
+    write_atomically(path, identity.encode())
+
+
+def _train(run: Pretraining, identity: str, say: Say) -> None:
+    config = run.config.bilm
+    with waiting_lock(run.work / "encoding.lock", "the text is being numbered", say):
+        text = encode_shards(run.corpus.train, run.work / "train")
+        heldout = encode_shards(run.corpus.heldout, run.work / "heldout")
+    model = _starting_model(run, text)
+    table = TokenTable(text, model.vocabulary, config.batches.longest)
+    reader = _reader(run.config, table)
+    steps = _count_steps(config, reader)
+    part = heldout.first(config.curve_tokens)
+
+    def measure() -> Perplexity:
+        return measure_perplexity(model.bilm, model.softmax, part, model.vocabulary, config.batches.longest)
+
+    say(
+        f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
+        f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
+    )
+    before = _measure_streams(run, model)
+    curve = Curve(config.curve_every, measure, say)
+    characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
+    module = LanguageModel(model.bilm, model.softmax, config, steps, run.config.seed, characters)
+    finished_steps = _fit(run, module, reader, curve, say)
+    if not module.is_writer:
+        return
+    figures = _measure_finally(run, model, heldout, before, say)
+    progress = {
+        "finished": finished_steps >= steps,
+        "steps": finished_steps,
+        "planned_steps": steps,
+        "tokens": curve.tokens,
+        "seconds": round(curve.seconds, 1),
+        "objective": "sampled softmax"
+        if samples_negatives(config, len(model.vocabulary))
+        else "full softmax",
+        "products": str(product_dtype(config) or torch.float32).removeprefix("torch."),
+        "curve": curve.rows,
+    }
+    sizes = {"tokens": len(text.tokens), "sentences": len(text), "types": len(text.types)}
+    _write(run, model, identity, {**progress, **figures, "corpus": {**_shards(run.corpus), **sizes}})
+
+
+def _measure_finally(
+    run: Pretraining, model: TrainedModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
+) -> dict[str, Any]:
+    """Round as the files will be, then measure: what the record says about how well the model predicts."""
+    config = run.config.bilm
+    if config.storage == "float16":
+        round_to_half(model)
+    say("measuring perplexity on the held-out text")
+    perplexity = measure_perplexity(
+        model.bilm, model.softmax, heldout, model.vocabulary, config.batches.longest
+    )
+    say(describe_perplexity(perplexity))
+    if not before:
+        return {"heldout": asdict(perplexity)}
+    after = _measure_streams(run, model)
+    for name in before:
+        say(f"{name}: average perplexity {before[name].average:.2f} before, {after[name].average:.2f} after")
+    streams = {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
+    return {"heldout": asdict(perplexity), "streams": streams}
+
+
+def _measure_streams(run: Pretraining, model: TrainedModel) -> dict[str, Perplexity]:
+    """The perplexity of each text that is measured by itself."""
+    longest = run.config.bilm.batches.longest
+    return {
+        name: measure_perplexity(
+            model.bilm,
+            model.softmax,
+            encode_sentences(read_sentences([path])),
+            model.vocabulary,
+            longest,
+        )
+        for name, path in run.streams.items()
+    }
+
+
+def describe_perplexity(perplexity: Perplexity) -> str:
+    """The figures with what they may be compared under."""
+    return (
+        f"perplexity: forward {perplexity.forward:.2f}, backward {perplexity.backward:.2f}, "
+        f"average {perplexity.average:.2f} ({perplexity.predictions:,} predictions per direction; vocabulary "
+        f"{perplexity.vocabulary_sha256[:12]}, {100 * perplexity.oov_rate:.2f} % of the tokens outside it)"
+    )
+
+
+def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
+    """Random weights drawn from the seed, or those of the model to start from."""
+    config = run.config.bilm
+    if run.start is not None:
+        model = load_trained(run.start)
+        if config.architecture.options() != model.bilm.options:
+            raise UsageError(
+                f"bilm.architecture: expected the sizes of the model to start from, {model.bilm.options}, "
+                f"got {config.architecture.options()}"
+            )
+        model.bilm.train()  # for dropout: Lightning leaves the mode as it finds it
+        return model
+    if run.vocabulary is not None:
+        vocabulary = TargetVocabulary.read(run.vocabulary)
+    else:
+        vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
+    generator = torch.Generator().manual_seed(run.config.seed)
+    bilm = BiLM(config.architecture.options(), generator)
+    return TrainedModel(bilm, Softmax(len(vocabulary), bilm.options.projection_dim, generator), vocabulary)
+
+
+def _reader(config: PretrainConfig, table: TokenTable) -> Reader:
+    batches, devices = config.bilm.batches, config.trainer.devices
+    if batches.kind == "sentences":
+        return SentenceBatches(table, batches.tokens, config.seed)
+    if batches.rows % devices:  # the states of all processes are kept together in checkpoints
+        raise UsageError(
+            f"bilm.batches.rows: expected a multiple of trainer.devices={devices}, got {batches.rows}"
+        )
+    return ContiguousStreams(table, batches.rows, batches.window, config.seed)
+
+
+def _count_steps(config: BilmConfig, reader: Reader) -> int:
+    if config.steps is not None:
+        return config.steps
+    assert config.epochs is not None
+    whole = int(config.epochs)
+    last = round((config.epochs - whole) * reader.steps(whole)) if config.epochs > whole else 0
+    return max(1, sum(reader.steps(epoch) for epoch in range(whole)) + last)
+
+
+class StepSource(IterableDataset[TextBatch]):
+    """The batches from the trainer's step on; each is a function of its step, so nothing needs to be kept."""
+
+    def __init__(self, reader: Reader, trainer: pl.Trainer) -> None:
+        self._reader, self._trainer = reader, trainer
+
+    def __iter__(self) -> Iterator[TextBatch]:
+        epoch, step = 0, self._trainer.global_step
+        while True:
+            steps = self._reader.steps(epoch)
+            while step < steps:
+                yield self._reader.batch(epoch, step, self._trainer.global_rank, self._trainer.world_size)
+                step += 1
+            epoch, step = epoch + 1, step - steps
+
+
+def _fit(run: Pretraining, module: LanguageModel, reader: Reader, curve: Curve, say: Say) -> int:
+    """Train from the newest checkpoint to the end or a limit; gives the steps done in all."""
+    trainer_config, limits = run.config.trainer, run.config.limits
+    checkpoints = CheckpointDirectory(run.work / "checkpoints", say)
+    if trainer_config.threads is not None:
+        torch.set_num_threads(trainer_config.threads)
+    with quiet_lightning():
+        trainer = pl.Trainer(
+            accelerator=trainer_config.accelerator,
+            devices=trainer_config.devices,
+            max_steps=min(module.steps, limits.steps or module.steps),
+            gradient_clip_val=module.config.descent.clip,
+            callbacks=[
+                curve,
+                Progress(limits, say),
+                Watch(checkpoints, trainer_config.checkpoint_seconds, limits),
+            ],
+            logger=False,
+            enable_checkpointing=False,
+            enable_model_summary=False,
+            enable_progress_bar=False,
+        )
+        newest = checkpoints.newest()
+        if newest:
+            say(f"going on from {newest.name}")
+        loader = DataLoader(StepSource(reader, trainer), batch_size=None)
+        trainer.fit(module, loader, ckpt_path=newest, weights_only=True)
+    module.is_writer = trainer.is_global_zero
+    return trainer.global_step
+
+
+def _write(run: Pretraining, model: TrainedModel, identity: str, facts: dict[str, Any]) -> None:
+    """Write the model's files and, last of all, the record that says they are whole."""
+    record = run.target / RECORD_FILE
+    record.unlink(missing_ok=True)
+    hashes = save_trained(model, run.target, run.config.bilm.storage == "float16")
+    parameters = {
+        "bilm": sum(parameter.numel() for parameter in model.bilm.parameters()),
+        "softmax": sum(parameter.numel() for parameter in model.softmax.parameters()),
+    }
+    content = {
+        "kind": "bilm",
+        "identity": identity,
+        "config": run.config.bilm.model_dump(),
+        "seed": run.config.seed,
+        "start": run.start.name if run.start else None,
+        **facts,
+        **run.facts,
+        "vocabulary": {"words": len(model.vocabulary), "sha256": model.vocabulary.sha256},
+        "parameters": parameters,
+        "hashes": hashes,
+        "environment": dict(run.environment),
+    }
+    write_atomically(record, (json.dumps(content, indent=1) + "\n").encode())

@@ -1,0 +1,214 @@
+"""`python -m elmo_bench compare`: is the one condition better than the other, and how sure is that."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.cli.report import add_resamples, read_resamples
+from elmo_bench.records import Record, read_record
+from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
+from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
+from elmo_bench.report.conditions import describe_condition
+from elmo_bench.report.library import differing
+from elmo_bench.report.statistics import spread
+from elmo_bench.run.scores import find_scores
+from elmo_bench.types import DataMissingError, UsageError
+
+HELP = """compare two runs, or all seeds of two conditions, on the same test set
+
+A and B are run directories, record files, directories of one condition's runs, or the beginning of a
+condition's name; B's gain over A is tested."""
+EXAMPLE = (
+    "python -m elmo_bench compare results/runs/ner/0123abcd4567 results/runs/ner/89ab0123cdef\n"
+    "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
+    "results/runs/ner/89ab0123cdef-s1 --json"
+)
+RESULT = "result.json"
+MUST_AGREE = ("task", "task_version", "metric")  # besides the test set itself
+
+Pairs = list[tuple[Run, Run]]
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The two sides and what to compare of them."""
+    parser.add_argument("first", type=Path, metavar="A")
+    parser.add_argument("second", type=Path, metavar="B")
+    parser.add_argument("--split", choices=("test", "dev"), default="test", help="default: %(default)s")
+    parser.add_argument(
+        "--metric", metavar="NAME", help="a score of the task; by default the one dev chose by"
+    )
+    add_resamples(parser)
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print per-seed scores, the gain, its intervals and the tests."""
+    resamples = read_resamples(arguments)
+    first, second = gather(arguments.first), gather(arguments.second)
+    pairs = pair_up(first, second)
+    for a, b in pairs:
+        require_comparable(a.record, b.record, arguments.split)
+    metric = arguments.metric or pairs[0][0].record.metric
+    known = sorted(
+        pairs[0][0].record.scores[arguments.split].keys() & pairs[0][1].record.scores[arguments.split]
+    )
+    if metric not in known:
+        raise UsageError(f"--metric {metric}: there is no such score in both; there are: {', '.join(known)}")
+    scores, problems = find_scores([pairs[0][0].record])
+    referee = Referee(scores, resamples, problems=problems)
+    found = referee.compare_pairs(pairs, arguments.split, metric)
+    assert found is not None  # there is at least one pair
+    if arguments.json:
+        content = as_json(pairs, found, arguments.split, metric, referee.problems)
+        print(json.dumps(content, indent=1, ensure_ascii=False))
+    else:
+        print("\n".join(describe(pairs, found, arguments.split, metric)))
+        for problem in referee.problems:
+            print(f"warning: {problem}")
+
+
+def gather(place: Path) -> dict[int, Run]:
+    """The runs a person means by a path, by seed."""
+    files = find_records(place)
+    if not files:
+        raise DataMissingError(
+            f"{place}: no record there; expected a run directory, a record file, a directory of runs of one "
+            "condition, or the beginning of a condition such as results/records/ner/0123abcd4567"
+        )
+    runs = []
+    for file in files:
+        counts = file.with_name(COUNTS) if file.name == RESULT else file.with_suffix(".npz")
+        runs.append(Run(read_record(file), counts))
+    conditions = {found.record.condition: describe_condition(found.record) for found in runs}
+    if len(conditions) > 1:
+        named = "; ".join(f"{name} ({what})" for name, what in sorted(conditions.items()))
+        raise UsageError(f"{place}: expected the runs of one condition, got {len(conditions)}: {named}")
+    return {found.seed: found for found in runs}
+
+
+def find_records(place: Path) -> list[Path]:
+    """Record files at, below, or beginning with a path."""
+    if place.is_file():
+        return [place]
+    if place.is_dir():
+        own = place / RESULT
+        return [own] if own.is_file() else find_many(place, "*")
+    beginning = place.name.replace("[", "[[]")
+    return find_many(place.parent, f"{beginning}*-s*")
+
+
+def find_many(directory: Path, pattern: str) -> list[Path]:
+    """The record files of run directories and of published runs."""
+    runs = directory.glob(f"{pattern}/{RESULT}")
+    # a run that was done again with force=true has left its old directory as <name>.<n>
+    current = [file for file in runs if "." not in file.parent.name]
+    return sorted([*current, *directory.glob(f"{pattern}.json")])
+
+
+def pair_up(first: dict[int, Run], second: dict[int, Run]) -> Pairs:
+    """The same seeds; two single runs are a pair whatever their seeds."""
+    if shared := sorted(first.keys() & second.keys()):
+        return [(first[seed], second[seed]) for seed in shared]
+    if len(first) == len(second) == 1:
+        return list(zip(first.values(), second.values(), strict=True))
+    raise UsageError(
+        f"A has the seeds {_listed(first)} and B {_listed(second)}: expected at least one that both have"
+    )
+
+
+def require_comparable(first: Record, second: Record, split: str) -> None:
+    """Both must have answered the same questions, and be scored in the same way."""
+    for name in MUST_AGREE:
+        mine, other = getattr(first, name), getattr(second, name)
+        if mine != other:
+            raise UsageError(f"cannot be compared: {name} is {mine} in A and {other} in B")
+    key = f"data/{split}"
+    if first.hashes.get(key) != second.hashes.get(key):
+        raise UsageError(
+            f"cannot be compared: the {split} set is {_data(first, key)} in A and {_data(second, key)} in B"
+        )
+    if first.examples[split] != second.examples[split]:
+        raise UsageError(
+            f"cannot be compared: A was measured on {first.examples[split]} {split} examples and B on "
+            f"{second.examples[split]} (limit)"
+        )
+
+
+def _data(record: Record, key: str) -> str:
+    return f"{record.corpus} ({record.source}, sha256 {str(record.hashes.get(key))[:12]})"
+
+
+def _listed(runs: dict[int, Run]) -> str:
+    return ", ".join(map(str, sorted(runs)))
+
+
+def describe(pairs: Pairs, found: Comparison, split: str, metric: str) -> list[str]:
+    """What a person reads."""
+    a, b = pairs[0][0].record, pairs[0][1].record
+    before, after = ([run.record.scores[split][metric] for run in side] for side in zip(*pairs, strict=True))
+    lines = [
+        f"{a.task} on {a.corpus} ({a.source}), {split} {metric}, {a.examples[split]} examples",
+        f"A  {a.condition}  {describe_condition(a)}",
+        f"B  {b.condition}  {describe_condition(b)}",
+        *(f"   differs: {difference}" for difference in differing(a.identity, b.identity)),
+        "",
+        f"{'seed':>8}  {'A':>7}  {'B':>7}  {'B - A':>7}",
+    ]
+    for (one, other), mine, theirs, gain in zip(pairs, before, after, found.differences, strict=True):
+        seed = str(one.seed) if one.seed == other.seed else f"{one.seed} / {other.seed}"
+        lines.append(f"{seed:>8}  {mine:7.2f}  {theirs:7.2f}  {gain:+7.2f}")
+    lines += [
+        "",
+        f"A  {spell_spread(spread(before))}    B  {spell_spread(spread(after))}    n = {len(pairs)}",
+    ]
+    reduction = "" if found.error_reduction is None else f", {found.error_reduction:.1f} % of A's error"
+    lines.append(f"gain {found.gain:+.2f}{reduction}")
+    return [*lines, *describe_tests(found)]
+
+
+def describe_tests(found: Comparison) -> list[str]:
+    """One line per interval and test; those that cannot be made say why."""
+    lines = []
+    if found.over_seeds:
+        low, high = found.over_seeds.low, found.over_seeds.high
+        lines.append(f"over seeds     95 % interval {spell_interval(low, high)} (Student's t)")
+        lines.append(f"               sign-flip p {spell_p(found.sign_flip or 0.0)}")
+    else:
+        lines.append("over seeds     nothing to say of one pair")
+    if found.over_examples:
+        low, high = found.over_examples.low, found.over_examples.high
+        lines.append(f"over examples  95 % interval {spell_interval(low, high)} (paired bootstrap)")
+        lines.append(f"               bootstrap p {spell_p(found.over_examples.p)}")
+    for seed, test in zip(found.seeds, found.answers, strict=False):
+        right = f"only A right {test.only_first}, only B right {test.only_second}"
+        lines.append(f"McNemar        seed {seed}: {right}, p {spell_p(test.p)}")
+    return lines
+
+
+def as_json(pairs: Pairs, found: Comparison, split: str, metric: str, problems: list[str]) -> dict[str, Any]:
+    """All of it, with all digits."""
+    a, b = pairs[0][0].record, pairs[0][1].record
+    return {
+        "task": a.task,
+        "split": split,
+        "metric": metric,
+        "examples": a.examples[split],
+        "first": {"condition": a.condition, "description": describe_condition(a)},
+        "second": {"condition": b.condition, "description": describe_condition(b)},
+        "differs": list(differing(a.identity, b.identity)),
+        "scores": [
+            {
+                "seeds": [one.seed, other.seed],
+                "first": one.record.scores[split][metric],
+                "second": other.record.scores[split][metric],
+            }
+            for one, other in pairs
+        ],
+        **asdict(found),
+        "mcnemar": found.mcnemar,
+        "warnings": problems,
+    }

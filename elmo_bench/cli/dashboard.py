@@ -1,0 +1,61 @@
+"""`python -m elmo_bench dashboard`: the ablations in Weights & Biases."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import os
+from pathlib import Path
+
+from elmo_bench.files import write_atomically
+
+HELP = """build the workspace and the report of the ablations in Weights & Biases
+
+Panels for Tables 1 to 3, Figures 1 and 2 and the learning curves, filled by runs with tracking=wandb. Without
+an account, or offline, it says what it would build and writes the specification to a file."""
+EXAMPLE = (
+    "python -m elmo_bench dashboard --entity me --project elmo_bench\n"
+    "  python -m elmo_bench dashboard --offline --output dashboard.json"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Whose, which project, and where the specification goes."""
+    parser.add_argument("--entity", help="whose project it is; your default one by default")
+    parser.add_argument("--project", default="elmo_bench", help="as tracking.project (default: %(default)s)")
+    parser.add_argument(
+        "--data", default="sample", metavar="SOURCE", help="of the runs (default: %(default)s)"
+    )
+    parser.add_argument("--size", help="of the runs; any by default")
+    parser.add_argument("--offline", action="store_true", help="only write the specification")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        default=Path("results/dashboard.json"),
+        metavar="FILE",
+        help="default: %(default)s",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Save workspace and report, or write down what they would be."""
+    from elmo_bench.catalog import list_tasks
+    from elmo_bench.dashboard.building import Project, describe, specify
+    from elmo_bench.dashboard.plan import plan_dashboard
+    from elmo_bench.run.tracking import has_wandb_key
+
+    project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
+    sections = plan_dashboard(list_tasks())
+    is_offline = os.environ.get("WANDB_MODE") in ("offline", "disabled")
+    if not (arguments.offline or is_offline) and has_wandb_key():
+        from elmo_bench.dashboard.saving import save
+
+        for url in save(project, sections):
+            print(url)
+        return
+    print("\n".join(describe(sections)))
+    content = json.dumps(specify(project, sections), indent=1) + "\n"
+    write_atomically(arguments.output, content.encode())
+    asked = arguments.offline or is_offline
+    why = "asked to stay offline" if asked else "no W&B key is configured (wandb login)"
+    print(f"\nnothing was sent: {why}. This is what would be built: {arguments.output}")

@@ -1,0 +1,211 @@
+"""`python -m elmo_bench doctor`: is everything here that runs need, and does it compute what it should?"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.metadata
+import os
+import re
+import shutil
+import sys
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from elmo_bench.config import PathsConfig, read_config
+from elmo_bench.files import nearest_directory
+from elmo_bench.types import BenchError
+
+HELP = """check this machine and this installation: versions, processor, places, a tiny computation, W&B
+
+Every line that is not `ok` says what to do. Exit code 1 where something keeps runs from working."""
+EXAMPLE = "python -m elmo_bench doctor\n  python -m elmo_bench doctor --set paths.cache=/scratch/cache"
+
+OLDEST_PYTHON = (3, 11)
+LITTLE_ROOM = 5e9  # bytes
+TOLERANCE = 1e-5  # of the engine beside the plain model, as its tests have it
+FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
+SELF_CHECK = ("Ruiz made a spectacular play .", "the play", "Grüße")
+
+
+@dataclass(frozen=True)
+class Check:
+    """One thing that was looked at."""
+
+    state: Literal["ok", "note", "problem"]
+    what: str
+    found: str
+    remedy: str = ""
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Where to look."""
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print one line per check, and what to do about those that are not well."""
+    from elmo_bench.catalog import list_tasks
+    from elmo_bench.sweep.composition import compose
+
+    values = compose([f"task={list_tasks()[0]}", *arguments.set])
+    paths = read_config(PathsConfig, values["paths"], "paths")
+    checks = [*check_packages(), *check_hardware(), *check_places(paths), check_computing(), check_tracking()]
+    for check in checks:
+        print(f"{check.state:8} {check.what:18} {check.found}")
+        if check.remedy:
+            print(f"{'':8} {'':18} -> {check.remedy}")
+    problems = sum(check.state == "problem" for check in checks)
+    if problems:
+        raise BenchError(f"{problems} of {len(checks)} checks failed; see the lines marked problem above")
+
+
+def check_packages() -> Iterator[Check]:
+    """Python and every declared dependency against its bounds."""
+    version = sys.version.split()[0]
+    if sys.version_info >= OLDEST_PYTHON:
+        yield Check("ok", "python", version)
+    else:
+        yield Check("problem", "python", version, "Python 3.11 or newer is needed")
+    try:
+        declared = importlib.metadata.requires("elmo-bench") or []
+    except importlib.metadata.PackageNotFoundError:
+        yield Check(
+            "note", "elmo_bench", "run from a clone", "pip install -e . makes its commands found anywhere"
+        )
+        declared = read_declared(Path(__file__).resolve().parents[2] / "pyproject.toml")
+    faults = [fault for text in declared if "extra ==" not in text for fault in check_requirement(text)]
+    yield from faults
+    if not faults:
+        yield Check("ok", "packages", f"{len(declared)} declared, all within their bounds")
+
+
+def read_declared(project: Path) -> list[str]:
+    """The dependencies that pyproject.toml names."""
+    import tomllib
+
+    return list(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"])
+
+
+def check_requirement(text: str) -> list[Check]:
+    """What is wrong with one dependency: nothing, or that it is absent or out of bounds."""
+    name = re.split(r"[<>=!~\[; ]", text, maxsplit=1)[0]
+    remedy = f"pip install '{text}'"
+    try:
+        installed = importlib.metadata.version(name)
+    except importlib.metadata.PackageNotFoundError:
+        return [Check("problem", name, "not installed", remedy)]
+    numbers = version_numbers(installed)
+    for bound, limit in re.findall(r"(>=|<)([0-9.]+)", text):
+        is_within = numbers >= version_numbers(limit) if bound == ">=" else numbers < version_numbers(limit)
+        if not is_within:
+            return [Check("problem", name, f"{installed}, expected {bound}{limit}", remedy)]
+    return []
+
+
+def version_numbers(version: str) -> tuple[int, ...]:
+    """The release number of a version: 2.13.0+cpu is (2, 13, 0)."""
+    match = re.match(r"[0-9]+(\.[0-9]+)*", version)
+    return tuple(int(part) for part in match[0].split(".")) if match else ()
+
+
+def check_hardware() -> Iterator[Check]:
+    """What PyTorch computes with."""
+    import torch
+
+    flags = [flag for flag in FLAGS if flag in processor_flags()]
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+    yield Check("ok", "torch", f"{torch.__version__}, {torch.get_num_threads()} threads of {cores} cores")
+    bf16 = any("bf16" in flag for flag in flags)
+    yield Check(
+        "ok", "processor", f"{' '.join(flags) or 'no vector units known'}; bfloat16 {'yes' if bf16 else 'no'}"
+    )
+    if torch.cuda.is_available():
+        yield Check(
+            "ok", "gpu", ", ".join(torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count()))
+        )
+    elif torch.version.cuda:
+        yield Check(
+            "note", "gpu", "none is seen", "trainer=gpu needs a driver for CUDA " + torch.version.cuda
+        )
+    else:
+        yield Check("note", "gpu", "PyTorch was built without CUDA", "nothing to do for trainer=cpu")
+
+
+def processor_flags() -> set[str]:
+    """What the kernel says the processor can do; nothing where it does not say."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return set()
+    return set(next((line.split() for line in lines if line.startswith("flags")), []))
+
+
+def check_places(paths: PathsConfig) -> Iterator[Check]:
+    """Which directories are there, which can be written to, and how much room is left."""
+    for name in ("runs", "cache", "models", "records"):
+        place = getattr(paths, name)
+        parent = nearest_directory(place)
+        free = shutil.disk_usage(parent).free
+        found = f"{place}, {free / 1e9:.0f} GB free"
+        if not os.access(parent, os.W_OK):
+            yield Check(
+                "problem",
+                f"paths.{name}",
+                f"{place} cannot be written to",
+                f"choose another place: paths.{name}=DIR",
+            )
+        elif free < LITTLE_ROOM:
+            yield Check("note", f"paths.{name}", found, "python -m elmo_bench store clean makes room")
+        else:
+            yield Check("ok", f"paths.{name}", found)
+    for name, purpose in (("data", "data=open"), ("local", "data=paper"), ("vectors", "words=glove")):
+        place = getattr(paths, name)
+        if place.is_dir():
+            yield Check("ok", f"paths.{name}", str(place))
+        else:
+            remedy = (
+                f"only {purpose} needs it: paths.{name}=DIR; python -m elmo_bench tasks says what goes there"
+            )
+            yield Check("note", f"paths.{name}", f"{place} is not there", remedy)
+
+
+def check_computing() -> Check:
+    """The fast engine against the plain model, on a random biLM and three short sentences."""
+    from elmo_bench.bilm.engine.check import largest_difference
+
+    sentences = [tuple(sentence.split()) for sentence in SELF_CHECK]
+    difference = attempt(lambda: largest_difference(sentences))
+    if isinstance(difference, Check):
+        return difference
+    found = f"engine and model differ by {difference:.1e} at most"
+    if difference <= TOLERANCE:
+        return Check("ok", "self-check", found)
+    return Check(
+        "problem", "self-check", found, f"expected {TOLERANCE:.0e}; install the versions of constraints.txt"
+    )
+
+
+def attempt(action: Callable[[], float]) -> float | Check:
+    """A number, or a failed check: whatever goes wrong here would go wrong in every run."""
+    try:
+        return action()
+    except (RuntimeError, ImportError, OSError) as error:
+        reason = f"{type(error).__name__}: {str(error).splitlines()[0]}"
+        return Check("problem", "self-check", reason, "install the versions of constraints.txt")
+
+
+def check_tracking() -> Check:
+    """Whether tracking=wandb would go online."""
+    from elmo_bench.run.tracking import has_wandb_key
+
+    mode = os.environ.get("WANDB_MODE")
+    if mode:
+        return Check("ok", "wandb", f"WANDB_MODE={mode} decides")
+    if has_wandb_key():
+        return Check("ok", "wandb", "a key is configured: tracking=wandb goes online")
+    remedy = "nothing to do: runs are kept offline (docs/DASHBOARD.md); wandb login makes them go online"
+    return Check("note", "wandb", "no key is configured", remedy)

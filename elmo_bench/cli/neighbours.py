@@ -1,0 +1,129 @@
+"""`python -m elmo_bench neighbours`: what is near a word in its sentence, and near it as a static vector."""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from elmo_bench.types import UsageError, say_on_stderr
+
+if TYPE_CHECKING:
+    from elmo_bench.records import NeighboursRecord
+
+HELP = """nearest neighbours of a word in context, and in GloVe (the paper's Table 4)
+
+For some occurrences of the word in the corpus: the token occurrences with the highest cosine in one layer of
+the encoder. The corpus is encoded once, some thousand tokens at a time."""
+EXAMPLE = (
+    "python -m elmo_bench neighbours play --corpus wsd/semcor\n"
+    "  python -m elmo_bench neighbours play --corpus text.txt.gz --encoder small --layer 2 --json\n"
+    "  python -m elmo_bench neighbours play --corpus wsd/semcor --sentence 'They saw a play .'\n"
+    "  python -m elmo_bench neighbours play --corpus wsd/semcor --encoder words      # static vectors alone"
+)
+AROUND = 14  # tokens shown on each side
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which word, where, by which encoder, and how much of it."""
+    parser.add_argument("word", metavar="WORD")
+    parser.add_argument(
+        "--corpus",
+        required=True,
+        help="a file of one tokenised sentence per line, plain or .gz; TASK or TASK/CORPUS; or world",
+    )
+    parser.add_argument("--encoder", default="small", help="as for run.py (default: %(default)s)")
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors; GloVe by default")
+    parser.add_argument("--sentence", help="the occurrence meant, tokens between blanks")
+    parser.add_argument(
+        "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if another"
+    )
+    parser.add_argument("--layer", type=int, metavar="N", help="the last by default; 0 knows no context")
+    parser.add_argument(
+        "--queries", type=int, default=3, metavar="N", help="occurrences (default: %(default)s)"
+    )
+    parser.add_argument("--count", type=int, default=5, metavar="N", help="neighbours (default: %(default)s)")
+    parser.add_argument(
+        "--candidates", choices=("any", "same", "other"), default="any", help="which words may be neighbours"
+    )
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
+    )
+    parser.add_argument("--json", action="store_true", help="print the record")
+    parser.add_argument(
+        "--record",
+        nargs="?",
+        type=Path,
+        const=Path("results/records"),
+        metavar="DIR",
+        help="keep it (%(const)s)",
+    )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Answer, print, and keep the record where that is asked for."""
+    if arguments.queries < 1 or arguments.count < 1:
+        raise UsageError("--queries and --count: expected at least 1")
+    if arguments.other_word and not arguments.sentence:
+        raise UsageError("--word: it says which word of --sentence is meant; give a sentence too")
+    from elmo_bench.catalog import list_tasks
+    from elmo_bench.records import NeighboursRecord, read_record_of, write_record
+    from elmo_bench.sweep.composition import compose
+    from elmo_bench.sweep.neighbours import Question, Setting, answer, prepare
+
+    question = Question(
+        word=arguments.other_word or arguments.word,
+        corpus=arguments.corpus,
+        sentence=tuple(arguments.sentence.split()) if arguments.sentence else None,
+        vectors=arguments.vectors,
+        layer=arguments.layer,
+        queries=arguments.queries,
+        count=arguments.count,
+        candidates=arguments.candidates,
+    )
+    chosen = [f"task={list_tasks()[0]}", f"encoder={arguments.encoder}", "words=glove", *arguments.set]
+    prepared = prepare(question, Setting.of(compose(chosen)), say_on_stderr)
+    path = prepared.place(arguments.record) if arguments.record else None
+    known = path is not None and path.is_file()
+    record = read_record_of(NeighboursRecord, path) if path and known else answer(prepared)
+    if arguments.json:
+        print(record.model_dump_json(indent=1))
+    else:
+        print("\n".join(describe(record, is_bold=sys.stdout.isatty())))
+    if known:
+        say_on_stderr(f"already kept as {path}")
+    elif path:
+        write_record(path, record)
+        say_on_stderr(f"kept as {path}")
+
+
+def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:
+    """Static neighbours in one line, then every occurrence with its neighbours below it."""
+    if record.static:
+        words = ", ".join(f"{word} {near:.2f}" for word, near in record.static)
+        yield f"{record.word} in {record.vectors}:\n  {words}\n"
+    elif record.vectors:
+        yield f"{record.word} is not in {record.vectors}\n"
+    yield (
+        f"{record.word} in context: layer {record.layer} of {record.encoder}, {record.corpus} "
+        f"({record.corpus_tokens:,} tokens, {record.occurrences:,} of them {record.word})"
+    )
+    for context in record.contexts:
+        yield ""
+        yield f"        {highlight(context.query.sentence, context.query.position, is_bold)}"
+        for found in context.nearest:
+            yield f"  {found.near:5.3f} {highlight(found.sentence, found.position, is_bold)}"
+
+
+def highlight(words: Sequence[str], position: int, is_bold: bool) -> str:
+    """The word in brackets, bold on a terminal, among those around it."""
+    start, end = max(0, position - AROUND), position + 1 + AROUND
+    marked = f"[{words[position]}]"
+    shown = [
+        *words[start:position],
+        f"\033[1m{marked}\033[0m" if is_bold else marked,
+        *words[position + 1 : end],
+    ]
+    return " ".join([*(["..."] if start else []), *shown, *(["..."] if end < len(words) else [])])

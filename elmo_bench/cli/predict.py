@@ -1,0 +1,123 @@
+"""`python -m elmo_bench predict`: a finished run's head on a new file."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from elmo_bench.files import write_atomically
+from elmo_bench.types import UsageError, say_on_stderr
+
+if TYPE_CHECKING:
+    from elmo_bench.run.restoration import Restored
+
+HELP = """apply a finished run to a file in the format of its task
+
+Writes one line of JSON per example, as the run's own predictions-test.jsonl; the run's own test file gives
+the run's own predictions. What the run was made from must still be there, unchanged."""
+EXAMPLE = (
+    "python -m elmo_bench predict results/runs/ner/0123abcd4567-s1 new.conll --output tagged.jsonl\n"
+    "  python -m elmo_bench predict results/runs/ner/0123abcd4567-s1 sentences.txt --text --conventional"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which run, on what, and in which form."""
+    parser.add_argument("run", type=Path, metavar="RUN", help="the directory of a finished run")
+    parser.add_argument(
+        "files", type=Path, nargs="+", metavar="FILE", help="several where a split of the task has several"
+    )
+    parser.add_argument(
+        "--format", metavar="NAME", help="of the files; the format of the run's data by default"
+    )
+    parser.add_argument(
+        "--text", action="store_true", help="FILE has one sentence per line, its tokens between blanks"
+    )
+    parser.add_argument("--output", type=Path, metavar="OUT", help="standard output by default")
+    parser.add_argument("--words", action="store_true", help="write the sentences beside the predictions")
+    parser.add_argument(
+        "--conventional", action="store_true", help="write the file that the task's scorer reads instead"
+    )
+    add_places(parser)
+
+
+def add_places(parser: argparse.ArgumentParser) -> None:
+    """Where the run's files lie, should they have been moved."""
+    parser.add_argument(
+        "--place",
+        action="append",
+        default=[],
+        metavar="NAME=DIR",
+        help="paths.NAME, where the run's is not so now",
+    )
+
+
+def read_places(arguments: argparse.Namespace) -> dict[str, Path]:
+    """NAME=DIR as a name and a path."""
+    places = {}
+    for word in arguments.place:
+        name, sign, directory = word.removeprefix("paths.").partition("=")
+        if not sign or not directory:
+            raise UsageError(f"--place {word}: expected NAME=DIR, such as data=/corpora")
+        places[name] = Path(directory)
+    return places
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Predict, write, and say what the predictions are worth where the file has gold."""
+    from elmo_bench.run.restoration import predict_file, read_file, restore
+    from elmo_bench.task import Rendering
+
+    restored = restore(arguments.run, read_places(arguments), say_on_stderr)
+    task = restored.prepared.task
+    if arguments.conventional and not isinstance(task, Rendering):
+        raise UsageError(f"task {restored.record.task}: there is no other format than lines of JSON")
+    with tempfile.TemporaryDirectory() as folder:
+        files = as_text(arguments, restored, Path(folder)) if arguments.text else arguments.files
+        examples = read_file(restored, files, arguments.format)
+        predictions = predict_file(restored, files, examples, say_on_stderr)
+    if arguments.conventional and isinstance(task, Rendering):
+        content = task.render(examples, predictions)
+    else:
+        lines = as_lines(restored, examples, predictions, arguments.words)
+        content = "".join(f"{line}\n" for line in lines)
+    if arguments.output:
+        write_atomically(arguments.output, content.encode())
+    else:
+        sys.stdout.write(content)
+    against = "" if arguments.text else worth(restored, examples, predictions)
+    say_on_stderr(f"{len(examples):,} examples{against}")
+
+
+def as_text(arguments: argparse.Namespace, restored: Restored, folder: Path) -> list[Path]:
+    """Plain sentences in the format that the task reads."""
+    from elmo_bench.data.plain import label_blindly
+
+    labelled = []
+    for number, path in enumerate(arguments.files):
+        labelled.append(folder / f"{number}-{path.name}")
+        label_blindly(path, arguments.format or restored.prepared.corpus.config.format, labelled[-1])
+    return labelled
+
+
+def as_lines(
+    restored: Restored, examples: Sequence[Any], predictions: Sequence[Any], with_words: bool
+) -> Iterator[str]:
+    """One object of JSON per example."""
+    for example, prediction in zip(examples, predictions, strict=True):
+        row = {"id": example.id, "prediction": prediction}
+        if with_words:
+            row |= {"sentences": restored.prepared.task.sentences(example)}
+        yield json.dumps(row, ensure_ascii=False)
+
+
+def worth(restored: Restored, examples: Sequence[Any], predictions: Sequence[Any]) -> str:
+    """The score against the labels of the file."""
+    task = restored.prepared.task
+    counts = [task.count(example, found) for example, found in zip(examples, predictions, strict=True)]
+    return f", {task.metric} {task.score(counts)[task.metric]:.2f} against the labels of the file"

@@ -1,0 +1,76 @@
+"""`python -m elmo_bench report`: the paper's tables and figures from what is published."""
+
+from __future__ import annotations
+
+import argparse
+from pathlib import Path
+
+from elmo_bench.catalog import list_corpora, list_fractions
+from elmo_bench.files import write_atomically
+from elmo_bench.report.assembly import assemble
+from elmo_bench.report.comparison import Referee
+from elmo_bench.report.formats import write_csv, write_latex, write_markdown
+from elmo_bench.report.library import read_library
+from elmo_bench.report.page import write_page
+from elmo_bench.report.statistics import RESAMPLES
+from elmo_bench.report.tables import Desk
+from elmo_bench.run.scores import find_scores
+from elmo_bench.types import DataMissingError, UsageError
+
+HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
+EXAMPLE = "python -m elmo_bench report                           # results/TABLES.md, index.html and more"
+
+LEAST_RESAMPLES = 100  # 95 % intervals of fewer are of a handful of values
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Where the records lie, and where the report goes."""
+    parser.add_argument("--records", type=Path, default=Path("results/records"), metavar="DIR")
+    parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
+    add_resamples(parser)
+
+
+def add_resamples(parser: argparse.ArgumentParser) -> None:
+    """How often the bootstrap draws."""
+    parser.add_argument(
+        "--resamples",
+        type=int,
+        default=RESAMPLES,
+        metavar="N",
+        help="of the bootstrap (default: %(default)s)",
+    )
+
+
+def read_resamples(arguments: argparse.Namespace) -> int:
+    """That number, if intervals can be made of so many."""
+    resamples: int = arguments.resamples
+    if resamples < LEAST_RESAMPLES:
+        raise UsageError(f"--resamples {resamples}: expected at least {LEAST_RESAMPLES}")
+    return resamples
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write the four files, and say what a reader should know first."""
+    resamples = read_resamples(arguments)
+    library = read_library(arguments.records)
+    if not library.runs:
+        for problem in library.problems:
+            print(f"warning: {problem}")
+        raise DataMissingError(
+            f"{arguments.records}: no published runs there; python run.py -m +experiment=table1 makes some "
+            "and python -m elmo_bench publish puts them there"
+        )
+    scores, problems = find_scores(item.record for item in library.runs)
+    referee = Referee(scores, resamples, problems=problems)
+    report = assemble(Desk(library, referee, list_corpora(), list_fractions()))
+    for name, content in {
+        "TABLES.md": write_markdown(report),
+        "tables.tex": write_latex(report),
+        "tables.csv": write_csv(report),
+        "index.html": write_page(report),
+    }.items():
+        arguments.output.mkdir(parents=True, exist_ok=True)
+        write_atomically(arguments.output / name, content.encode())
+        print(arguments.output / name)
+    for warning in report.warnings:
+        print(f"warning: {warning}")

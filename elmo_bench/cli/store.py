@@ -1,0 +1,81 @@
+"""`python -m elmo_bench store`: what the encoded sentences take on disk, and how to have it back."""
+
+from __future__ import annotations
+
+import argparse
+import time
+from pathlib import Path
+
+from elmo_bench.encoders.shards import in_units, list_units, remove_unit
+from elmo_bench.types import UsageError
+
+HELP = "list or delete the stored layers of frozen encoders"
+EXAMPLE = "python -m elmo_bench store list"
+
+ROOT = Path("results/cache/store")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The sub-commands list and clean."""
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listing = actions.add_parser("list", help="show encoder, data, size and age of every unit")
+    listing.set_defaults(act=show)
+    cleaning = actions.add_parser("clean", help="delete units; what a run needs is computed again")
+    which = cleaning.add_mutually_exclusive_group(required=True)
+    which.add_argument("--all", action="store_true", help="all of them")
+    which.add_argument("--encoder", metavar="NAME", help="those of one encoder: its name or fingerprint")
+    cleaning.set_defaults(act=clean)
+    for action in (listing, cleaning):
+        action.add_argument(
+            "--root", type=Path, default=ROOT, help="where the store lies (default: %(default)s)"
+        )
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Do what was asked for."""
+    arguments.act(arguments)
+
+
+def show(arguments: argparse.Namespace) -> None:
+    """One line per unit, and the sum."""
+    units = list_units(arguments.root)
+    if not units:
+        print(f"nothing is stored in {arguments.root}")
+        return
+    rows = [("encoder", "fingerprint", "data", "dtype", "size", "age", "")]
+    for unit in units:
+        old = age(time.time() - unit.modified)
+        state = "" if unit.complete else "incomplete"
+        names = (unit.encoder, unit.fingerprint[:12], unit.data, unit.dtype)
+        rows.append((*names, in_units(unit.bytes), old, state))
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    for row in rows:
+        print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
+    print(f"{len(units)} in {arguments.root}, {in_units(sum(unit.bytes for unit in units))} in all")
+
+
+def clean(arguments: argparse.Namespace) -> None:
+    """Delete the chosen units and say how much that freed."""
+    units = list_units(arguments.root)
+    name = arguments.encoder
+    chosen = [
+        unit for unit in units if arguments.all or unit.encoder == name or unit.fingerprint.startswith(name)
+    ]
+    if units and not chosen:
+        known = ", ".join(sorted({f"{unit.encoder} ({unit.fingerprint[:12]})" for unit in units}))
+        raise UsageError(f"--encoder {name}: nothing is stored of it; there is {known}")
+    freed = 0
+    for unit in chosen:
+        if remove_unit(unit.directory):
+            freed += unit.bytes
+        else:
+            print(f"{unit.directory} is being filled by another process and stays")
+    print(f"{in_units(freed)} freed in {arguments.root}")
+
+
+def age(seconds: float) -> str:
+    """How long ago, in the largest unit that is at least one."""
+    for unit, name in ((86400, "d"), (3600, "h"), (60, "min")):
+        if seconds >= unit:
+            return f"{seconds / unit:.0f} {name}"
+    return f"{max(seconds, 0):.0f} s"

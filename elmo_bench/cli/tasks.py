@@ -1,0 +1,148 @@
+"""`python -m elmo_bench tasks`: what can be measured, on which data, and which of them are here."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping
+from dataclasses import asdict, dataclass
+from textwrap import fill
+
+from elmo_bench.config import HubConfig, PathsConfig, TaskConfig, nearest, read_config
+from elmo_bench.types import UsageError
+
+HELP = """list the tasks with their sources and corpora: are the data here, which licence, how to get them
+
+A corpus marked * is what data=SOURCE means by itself. `generated`: this project writes it when first used;
+`hub`: it is fetched when first used."""
+EXAMPLE = (
+    "python -m elmo_bench tasks\n"
+    "  python -m elmo_bench tasks ner --json\n"
+    "  python -m elmo_bench tasks --set paths.data=/corpora"
+)
+OWN = "files"  # the source that has no place of its own
+
+
+@dataclass(frozen=True)
+class CorpusStatus:
+    """One corpus of one source, as this machine has it."""
+
+    source: str
+    corpus: str
+    default: bool
+    format: str
+    state: dict[str, str]  # by split: here, generated, hub, missing or own
+    files: dict[str, list[str]]  # by split
+    hub: str | None  # where it comes from when nobody has put files in place
+    licence: str
+    get: str
+    note: str
+
+    @property
+    def is_missing(self) -> bool:
+        return "missing" in self.state.values()
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which tasks, where to look, and for whom."""
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="all of them by default")
+    parser.add_argument(
+        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
+    )
+    parser.add_argument("--json", action="store_true", help="for programs")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print every task with its corpora."""
+    from elmo_bench.catalog import list_tasks
+    from elmo_bench.sweep.composition import compose
+
+    known = list_tasks()
+    for name in arguments.tasks:
+        if name not in known:
+            raise UsageError(
+                f"there is no task {name!r}{nearest(name, known)} (there are: {', '.join(known)})"
+            )
+    listing = {}
+    for name in arguments.tasks or known:
+        values = compose([f"task={name}", *arguments.set])
+        task = read_config(TaskConfig, values["task"], "task")
+        listing[name] = (task, list(find_corpora(task, read_config(PathsConfig, values["paths"], "paths"))))
+    if arguments.json:
+        print(json.dumps({name: as_plain(*entry) for name, entry in listing.items()}, indent=1))
+    else:
+        print("\n\n".join(describe(*entry) for entry in listing.values()))
+
+
+def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]:
+    """Every corpus of every source with the state of its splits."""
+    from elmo_bench.sources import locate, read_corpora
+
+    for source in task.sources:
+        default, corpora = read_corpora(task, source)
+        for name, corpus in corpora.items():
+            files_of = locate(corpus, source, paths)
+            # As when it is read: whoever has begun to put files in place does not want the Hub's.
+            is_begun = any(file.exists() for files in files_of.values() for file in files)
+            elsewhere = "hub" if corpus.hub and not is_begun else "missing"
+            absent = {"sample": "generated", OWN: "own"}.get(source, elsewhere)
+            state = {
+                split: "here" if files and all(file.is_file() for file in files) else absent
+                for split, files in files_of.items()
+            }
+            yield CorpusStatus(
+                source,
+                name,
+                default=name == default,
+                format=corpus.format,
+                state=state,
+                files={split: [str(file) for file in files] for split, files in files_of.items()},
+                hub=describe_hub(corpus.hub) if corpus.hub else None,
+                licence=corpus.licence,
+                get=corpus.get,
+                note=corpus.note,
+            )
+
+
+def describe_hub(hub: HubConfig) -> str:
+    """A repository and its revision, as a person writes them."""
+    return f"{hub.repository} at {hub.revision[:12]}"
+
+
+def as_plain(task: TaskConfig, corpora: list[CorpusStatus]) -> Mapping[str, object]:
+    return {
+        "title": task.title,
+        "plugin": task.plugin,
+        "corpora": [asdict(corpus) for corpus in corpora],
+    }
+
+
+def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
+    """One task for people: a line per corpus, and below it what is needed to get the missing ones."""
+    lines = [f"{task.name}  {task.title}  ({task.plugin})"]
+    width = max(len(corpus.corpus) for corpus in corpora) + 1
+    formats = max(len(corpus.format) for corpus in corpora)
+    for corpus in corpora:
+        name = corpus.corpus + "*" * corpus.default
+        about = ", ".join(filter(None, [corpus.licence, corpus.note]))
+        what = f"{corpus.format:{formats}}  {in_words(corpus.state):9}  {about}"
+        lines.append(f"  data={corpus.source:6}  {name:{width}}  {what}".rstrip())
+        if corpus.is_missing:
+            lines.append(f"        expected: {', '.join(corpus.files['train'])} and so on")
+        elif "hub" in corpus.state.values():
+            lines.append(
+                f"        when first used: {corpus.hub} from the Hugging Face Hub (pip install datasets)"
+            )
+            lines.append(f"        instead of it: {', '.join(corpus.files['train'])} and so on")
+        if corpus.get and {"missing", "hub"} & set(corpus.state.values()):
+            lines.append(fill(f"        to get it: {corpus.get}", 100, subsequent_indent=" " * 10))
+    return "\n".join(lines)
+
+
+def in_words(state: Mapping[str, str]) -> str:
+    """The state of the splits, briefly where all are alike."""
+    if set(state.values()) == {"own"}:
+        return "yours"
+    if len(set(state.values())) == 1:
+        return next(iter(state.values()))
+    return ", ".join(f"{split} {what}" for split, what in state.items())

@@ -1,0 +1,45 @@
+"""`python -m elmo_bench validate`: what would go wrong with a run, before it computes."""
+
+from __future__ import annotations
+
+import argparse
+
+from elmo_bench.config import RunConfig, read_config
+from elmo_bench.types import say_on_stderr
+
+HELP = """check the data, weights and configuration of one run, given as for run.py, before any computing
+
+Every file is read, gold is scored against itself, labels and sizes are compared, the head is built. Exit code
+0 where all is well, else that of the first fault: 2 the command, 3 missing data, 1 the content of a file."""
+EXAMPLE = (
+    "python -m elmo_bench validate task=ner\n"
+    "  python -m elmo_bench validate task=ner data=open encoder=small elmo.layers=2"
+)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The words that run.py takes."""
+    parser.add_argument("overrides", nargs="+", metavar="OVERRIDE", help="task=ner data=open ...")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print what every part of the run looks like; the first fault decides the exit code."""
+    from elmo_bench.sweep.composition import compose
+
+    config = read_config(RunConfig, compose(arguments.overrides))
+    from elmo_bench.run.check import Inspection
+
+    findings = Inspection(config, say_on_stderr).findings()
+    for finding in findings:
+        for number, line in enumerate(finding.lines):
+            print(f"{'' if number else finding.part:8} {line}")
+        if finding.error:
+            print(f"{finding.part:8} error: {finding.error}")
+    faults = [finding for finding in findings if finding.error]
+    if faults:
+        first = faults[0].error
+        assert first is not None
+        raise type(first)(
+            f"{len(faults)} part(s) of this run cannot work: {', '.join(f.part for f in faults)}"
+        )
+    print("nothing was found wrong")

@@ -1,0 +1,57 @@
+"""Where ELMo enters a head: before its first RNN, after it, at both places or nowhere."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import torch
+from torch import Tensor, nn
+
+from elmo_bench.config import ElmoConfig
+from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.tensors import Injected, Stream, Widths
+
+PLACES = {"none": (), "input": ("input",), "output": ("output",), "both": ("input", "output")}
+
+
+class Injection(nn.Module):
+    """One scalar mix per place, shared by all streams; an absent place has width 0."""
+
+    def __init__(self, elmo: ElmoConfig, layer_count: int, dim: int) -> None:
+        super().__init__()
+        self.mixes = nn.ModuleDict(
+            {
+                place: ScalarMix(layer_count, elmo.layers, elmo.layer_norm, elmo.dropout, elmo.gamma)
+                for place in PLACES[elmo.where]
+            }
+        )
+        self.widths = Widths(
+            at_input=dim if "input" in self.mixes else 0, at_output=dim if "output" in self.mixes else 0
+        )
+
+    def forward(self, streams: Mapping[str, Stream]) -> dict[str, Injected]:
+        """Mix every stream once per place."""
+        return {
+            name: Injected(self._mix("input", stream), self._mix("output", stream), stream.mask)
+            for name, stream in streams.items()
+        }
+
+    def penalty(self) -> Tensor:
+        """Σ ‖w‖² over the places, to be multiplied by λ."""
+        return sum((mix.penalty() for mix in self._each().values()), start=torch.zeros(()))
+
+    def learnt(self) -> dict[str, dict[str, list[float] | float]]:
+        """s = softmax(w) and γ of every place, for the record."""
+        return {
+            place: {"weights": mix.weights(), "gamma": float(mix.gamma.detach())}
+            for place, mix in self._each().items()
+        }
+
+    def _mix(self, place: str, stream: Stream) -> Tensor:
+        if place in self.mixes:
+            mixed: Tensor = self.mixes[place](stream.layers, stream.mask)  # (rows, time, dim)
+            return mixed
+        return torch.zeros((*stream.mask.shape, 0), device=stream.mask.device)
+
+    def _each(self) -> dict[str, ScalarMix]:
+        return {place: mix for place, mix in self.mixes.items() if isinstance(mix, ScalarMix)}

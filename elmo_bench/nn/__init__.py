@@ -1,0 +1,1 @@
+"""What heads are built of."""

@@ -1,0 +1,203 @@
+"""The layers heads are built from; every one of them leaves padding without influence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
+
+from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
+from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.nn.recurrence import Packing, scan_highway_lstm, scan_lstm
+
+
+class WordEmbedding(nn.Module):
+    """A task's own word vectors, starting from its word table; of width 0 where it has none.
+
+    Only rows of training words can ever learn, so they alone are parameters: an optimiser that passes over a
+    hundred thousand rows without a gradient takes nearly half of a NER step.
+    """
+
+    fixed: Tensor  # (rows, dim)
+    places: Tensor  # (rows,) in `learnt`, or -1
+
+    def __init__(self, table: WordTable, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dim = table.dim
+        self.dropout = dropout
+        rows = (
+            torch.arange(len(table.matrix)) if table.in_training is None else torch.tensor(table.in_training)
+        )
+        places = torch.full((len(table.matrix),), -1)
+        places[rows] = torch.arange(len(rows))
+        # Made from the vocabulary again wherever a head is brought back: kept in no file.
+        self.register_buffer("fixed", table.matrix, persistent=False)
+        self.register_buffer("places", places, persistent=False)
+        is_trainable = table.trainable and table.dim > 0
+        self.learnt = nn.Parameter(table.matrix[rows]) if is_trainable else None  # (rows in training, dim)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        if self.training and self.dropout:
+            # a training set never holds the unknown word: this is how it learns its vector
+            forgotten = torch.rand(ids.shape, device=ids.device) < self.dropout
+            ids = torch.where(forgotten & (ids > 0), UNKNOWN_ROW, ids)
+        if self.learnt is None:
+            return self.fixed[ids]  # (rows, time, dim)
+        places = self.places[ids]
+        if self.training:
+            return F.embedding(places, self.learnt, padding_idx=0)
+        return torch.where(places[..., None] < 0, self.fixed[ids], self.learnt[places.clamp(min=0)])
+
+
+class CharacterCnn(nn.Module):
+    """Each word's characters through one convolution, ReLU and the maximum over the word's positions."""
+
+    def __init__(self, characters: int, dim: int, filters: int, width: int, dropout: float = 0.0) -> None:
+        super().__init__()
+        self.dim = filters
+        self.width = width
+        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.dropout = nn.Dropout(dropout)  # of what a filter sees, alike wherever a batch repeats a word
+        self.filters = nn.Linear(width * dim, filters)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(rows, time, characters) numbers, zero where there is no character, to (rows, time, filters)."""
+        words, places = distinct_rows(ids.flatten(0, 1))  # (distinct, characters), (rows * time,)
+        look_up = nn.Sequential(self.vectors, self.dropout)
+        best = strongest_features(words, self.width, look_up, self.filters)  # (distinct, filters)
+        return best[places].view(*ids.shape[:2], self.dim)  # (rows, time, filters)
+
+
+class CharacterCnns(nn.Module):
+    """Each word's characters through convolutions of several widths side by side."""
+
+    def __init__(self, characters: int, dim: int, filters: int, widths: Sequence[int]) -> None:
+        super().__init__()
+        self.dim, self.widths = filters * len(widths), tuple(widths)
+        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.filters = nn.ModuleList(nn.Linear(width * dim, filters) for width in widths)
+
+    def forward(self, ids: Tensor) -> Tensor:
+        """(rows, time, characters) numbers, zero where there is no character, to (rows, time, dim)."""
+        words, places = distinct_rows(ids.flatten(0, 1))
+        best = [
+            strongest_features(words, width, self.vectors, filters)
+            for width, filters in zip(self.widths, self.filters, strict=True)
+        ]
+        return torch.cat(best, dim=1)[places].view(*ids.shape[:2], self.dim)
+
+
+def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: nn.Module) -> Tensor:
+    """The maximum of every filter over the places of each word, (words, characters) to (words, filters)."""
+    around = F.pad(words, ((width - 1) // 2, width // 2))
+    real = words != 0
+    windows = around.unfold(1, width, 1)[real]  # (real characters, width)
+    features = torch.relu(filters(vectors(windows).flatten(1)))  # (real characters, filters)
+    # a word without characters, which is padding, takes the initial value
+    return torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (words, filters)
+
+
+def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
+    """The different rows of a matrix of small numbers, in order, and each row's place among them."""
+    if rows.device.type != "cpu":
+        distinct, places = torch.unique(rows, dim=0, return_inverse=True)
+        return distinct, places
+    # As strings of bytes, in a tenth of torch's time; the highest byte leads, so their order is the numbers'.
+    numbers = np.ascontiguousarray(rows.numpy(), dtype=">u4")
+    strings = numbers.view(np.dtype((np.void, numbers.itemsize * rows.shape[1]))).ravel()  # (rows,)
+    _, first, inverse = np.unique(strings, return_index=True, return_inverse=True)
+    return rows[torch.from_numpy(first)], torch.from_numpy(inverse)
+
+
+class VariationalDropout(nn.Module):
+    """Dropout with one mask for all time steps of a sequence (Gal and Ghahramani 2016)."""
+
+    def __init__(self, rate: float) -> None:
+        super().__init__()
+        self.rate = rate
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.rate == 0.0:
+            return x
+        kept = x.new_empty(x.shape[0], 1, x.shape[2]).bernoulli_(1.0 - self.rate)
+        return x * kept.div_(1.0 - self.rate)  # (rows, time, dim)
+
+
+class BiLstm(nn.Module):
+    """One bidirectional LSTM layer over left-aligned sequences of different lengths; zeros at padding."""
+
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.inputs, self.dim = inputs, 2 * hidden
+        self.lstm = nn.LSTM(inputs, hidden, batch_first=True, bidirectional=True)
+        initialise_lstm(self.lstm)
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
+        return self.run_library(x, mask) if x.is_cuda else self.run_packed(x, mask)
+
+    def run_library(self, x: Tensor, mask: Tensor) -> Tensor:
+        """By torch's own LSTM, which has a fused kernel on GPUs only."""
+        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
+        return states  # (rows, time, 2 * hidden)
+
+    def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
+        """The same by hoisted products and a lean loop over time."""
+        packing = Packing.of(mask)
+        tokens = packing.pack(x)  # (tokens, inputs)
+        (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
+        left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
+        right = multiply_with_gradient(tokens, enter_back) + bias_back
+        left = scan_lstm(left, recur, packing)  # (tokens, hidden)
+        right = scan_lstm(packing.turn(right), recur_back, packing)
+        states = torch.cat([left, packing.turn(right)], dim=1)
+        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+
+
+class HighwayLstm(nn.Module):
+    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016, SPEC 3.3)."""
+
+    def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden, self.dropout = hidden, dropout
+        # blocks i, f, g, o, r, and what is carried past the cell, which the state has no part in
+        self.enter = nn.Parameter(torch.empty(6 * hidden, inputs))
+        self.recur = nn.Parameter(torch.empty(5 * hidden, hidden))
+        self.bias = nn.Parameter(torch.zeros(5 * hidden))
+        initialise_orthogonal(self.enter, blocks=6)
+        initialise_orthogonal(self.recur, blocks=5)
+        nn.init.ones_(self.bias.data.chunk(5)[1])  # the forget gate's
+
+    def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
+        """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
+        entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
+        gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
+        kept = tokens.new_ones(packing.sizes[0], self.hidden)  # (rows, hidden), one mask for all steps
+        if self.training and self.dropout:
+            kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+        return scan_highway_lstm(gates, carried, self.recur, kept, packing)
+
+
+def initialise_lstm(lstm: nn.LSTM) -> None:
+    """Input weights by Glorot, recurrent ones orthogonal per gate, forget bias 1, as Keras has it."""
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("bias_hh"):  # torch has two biases where one is meant
+            nn.init.zeros_(parameter).requires_grad_(False)
+        elif name.startswith("weight_ih"):
+            nn.init.xavier_uniform_(parameter)
+        elif name.startswith("weight_hh"):
+            initialise_orthogonal(parameter, blocks=4)
+        else:
+            nn.init.zeros_(parameter)
+            nn.init.ones_(parameter.data.chunk(4)[1])
+
+
+def initialise_orthogonal(weight: Tensor, blocks: int) -> None:
+    """Make each of the stacked gate blocks of a weight orthogonal on its own."""
+    for block in weight.data.chunk(blocks):
+        nn.init.orthogonal_(block)

@@ -1,0 +1,1 @@
+"""One run: prepare, fit, evaluate, record."""

@@ -1,0 +1,229 @@
+"""Everything about a run that can be found wrong before it computes."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import torch
+from torch import nn
+
+from elmo_bench import sources
+from elmo_bench.bilm.settings import BilmConfig
+from elmo_bench.config import RunConfig
+from elmo_bench.data.vectors import WordTable
+from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
+from elmo_bench.encoders.find import find_encoder, sample_place
+from elmo_bench.encoders.injection import Injection
+from elmo_bench.encoders.plan import Plan
+from elmo_bench.encoders.protocol import Encoder, EncoderCard
+from elmo_bench.encoders.shards import in_units
+from elmo_bench.encoders.store import SHARD_BYTES, Store
+from elmo_bench.files import nearest_directory
+from elmo_bench.plugins import load_task
+from elmo_bench.run.identity import condition_of, identify
+from elmo_bench.run.inputs import read_words, sentences_of
+from elmo_bench.run.preparation import hash_words
+from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.sources import Corpus
+from elmo_bench.task import AnyTask, Example
+from elmo_bench.tensors import Widths
+from elmo_bench.types import BenchError, Say, UsageError
+
+INDEXED = 100  # examples of each split whose numbers are made, to see that it can be done
+
+
+@dataclass(frozen=True)
+class Finding:
+    """What one part of a run looks like: some lines, or what is wrong with it."""
+
+    part: str
+    lines: tuple[str, ...]
+    error: BenchError | None = None
+
+
+@dataclass
+class Inspection:
+    """The parts of one run, each read when it is first asked for; a part that fails, fails once."""
+
+    config: RunConfig
+    say: Say
+    _failed: set[str] = field(default_factory=set)
+
+    def findings(self) -> list[Finding]:
+        """Every part in the order in which a run would come to it; what needs a failed part is left out."""
+        parts: list[tuple[str, tuple[str, ...], Callable[[], Sequence[str]]]] = [
+            ("task", (), self._describe_task),
+            ("trainer", (), self._describe_trainer),
+            ("data", ("task",), self._describe_data),
+            ("words", ("data",), self._describe_words),
+            ("encoder", (), self._describe_encoder),
+            ("head", ("words", "encoder"), self._describe_head),
+            ("store", ("data", "encoder"), self._describe_store),
+            ("run", ("data", "words", "encoder"), self._describe_run),
+        ]
+        found = []
+        for name, needed, describe in parts:
+            if self._failed.intersection(needed):
+                self._failed.add(name)
+                continue
+            try:
+                found.append(Finding(name, tuple(describe())))
+            except BenchError as error:
+                self._failed.add(name)
+                found.append(Finding(name, (), error))
+        return found
+
+    @cached_property
+    def task(self) -> AnyTask:
+        return load_task(self.config.task)
+
+    @cached_property
+    def corpus(self) -> Corpus:
+        return sources.prepare(self.config.task, self.config.data, self.config.paths, self.say)
+
+    @cached_property
+    def everything(self) -> dict[str, list[Example]]:
+        return read_examples(self.task, self.corpus)
+
+    @cached_property
+    def examples(self) -> dict[str, list[Example]]:
+        config = self.config
+        return {
+            split: choose_examples(split, rows, config.data, config.limit)
+            for split, rows in self.everything.items()
+        }
+
+    @cached_property
+    def table(self) -> WordTable:
+        hash_words(self.config)  # is the file there?
+        return read_words(self.config, sentences_of(self.task, self.examples["train"]))
+
+    @cached_property
+    def named(self) -> dict[str, Vocabulary]:
+        return dict(self.task.vocabularies(self.examples["train"]))
+
+    @cached_property
+    def card(self) -> EncoderCard | None:
+        """The encoder's sizes; of one that is not pre-trained yet, those it will have."""
+        config = self.config
+        if config.elmo.where == "none":
+            return None
+        if config.encoder.kind == "sample":
+            world = sources.generate_world(config.paths.cache / "world", self.say)
+            bilm, target = sample_place(config.encoder, config.paths, world)
+            if not target.is_dir():
+                return planned_card(config.encoder.name, bilm)
+        return find_encoder(config.encoder, config.paths, config.trainer, self.say).card
+
+    def _describe_task(self) -> list[str]:
+        return [f"{self.config.task.plugin}, version {self.task.version}, metric {self.task.metric}"]
+
+    def _describe_trainer(self) -> list[str]:
+        trainer = self.config.trainer
+        if trainer.accelerator == "gpu" and not torch.cuda.is_available():
+            raise UsageError("trainer.accelerator=gpu: PyTorch sees no GPU here; use trainer=cpu")
+        return [f"{trainer.accelerator}, {trainer.devices} device(s), precision {trainer.precision}"]
+
+    def _describe_data(self) -> list[str]:
+        lines = [f"{self.corpus.name} ({self.corpus.source}), format {self.corpus.config.format}"]
+        for split, rows in self.examples.items():
+            whole = len(self.everything[split])
+            of = f" of {whole:,}" if whole != len(rows) else ""
+            tokens = sum(map(len, sentences_of(self.task, rows)))
+            lines.append(f"{split:5} {len(rows):,}{of} examples, {tokens:,} tokens, {self._reachable(rows)}")
+        for name, vocabulary in self.named.items():
+            lines.append(f"{name}: {len(vocabulary):,} in training{self._strangers(name, vocabulary)}")
+        return lines
+
+    def _reachable(self, rows: Sequence[Example]) -> str:
+        """What the gold answers score against themselves: less than 100 where some cannot be expressed."""
+        counts = [self.task.count(row, self.task.gold(row)) for row in rows]
+        return f"gold scores {self.task.score(counts)[self.task.metric]:.2f}"
+
+    def _strangers(self, name: str, vocabulary: Vocabulary) -> str:
+        """The labels that only dev or test have: nothing can learn them."""
+        if UNKNOWN in vocabulary:
+            return ""
+        parts = []
+        for split in ("dev", "test"):
+            others = self.task.vocabularies(self.examples[split])[name].items
+            missing = [item for item in others if item not in vocabulary]
+            if missing:
+                shown = ", ".join(missing[:5]) + (", ..." if len(missing) > 5 else "")
+                parts.append(f"; {len(missing)} in {split} that training lacks ({shown})")
+        return "".join(parts)
+
+    def _describe_words(self) -> list[str]:
+        table = self.table
+        if not table.dim:
+            return ["none"]
+        unknown = table.coverage(sentences_of(self.task, self.examples["dev"]))["unknown"]
+        return [
+            f"{len(table.words):,} of {table.dim} dimensions; {unknown:.1f} % of the dev tokens are unknown"
+        ]
+
+    def _describe_encoder(self) -> list[str]:
+        card = self.card
+        if card is None:
+            return ["none: this is the baseline"]
+        later = "" if card.fingerprint else "; it will be pre-trained when first needed"
+        return [f"{card.name}: layers 0 to {card.layer_count - 1}, {card.dim} dimensions{later}"]
+
+    def _describe_head(self) -> list[str]:
+        card, config = self.card, self.config
+        injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
+        vocabularies = Vocabularies(self.table, self.named)
+        for rows in self.examples.values():
+            for row in rows[:INDEXED]:
+                self.task.index(row, vocabularies)
+        return [self._describe_parameters(vocabularies, injection.widths)]
+
+    def _describe_parameters(self, vocabularies: Vocabularies, widths: Widths) -> str:
+        head = self.task.build_head(vocabularies, widths)
+        assert isinstance(head, nn.Module)
+        weights = sum(weight.numel() for weight in head.parameters())
+        places = f"ELMo {widths.at_input} wide at input, {widths.at_output} at output"
+        return f"{type(head).__name__}: {weights:,} weights; {places}"
+
+    def _describe_store(self) -> list[str]:
+        card, config = self.card, self.config
+        if card is None:
+            return ["nothing is encoded"]
+        store = Store(config.paths.cache / "store", card, _refuse, dtype=config.store.dtype)
+        rows = self.examples if config.limit else self.everything
+        plans = [Plan.make(sentences_of(self.task, split), SHARD_BYTES) for split in rows.values()]
+        tokens = sum(plan.tokens for plan in plans)
+        needed = tokens * store.token_bytes
+        free = shutil.disk_usage(nearest_directory(config.paths.cache)).free
+        line = f"{tokens:,} tokens x {store.token_bytes:,} bytes = {in_units(needed)}; {in_units(free)} free"
+        if config.store.mode == "disk" and needed > free:
+            raise UsageError(f"{line}: it may not fit; store.mode=off or another paths.cache")
+        return [f"{line} (mode {config.store.mode}; what is stored already is not computed again)"]
+
+    def _describe_run(self) -> list[str]:
+        card, config = self.card, self.config
+        if card and not card.fingerprint:
+            return ["its place is known when the encoder has been pre-trained"]
+        identity = identify(
+            config,
+            self.task.version,
+            self.corpus.fingerprints(),
+            card.fingerprint if card else None,
+            hash_words(config),
+        )
+        directory = config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
+        state = "done already" if (directory / "result.json").exists() else "not done yet"
+        return [f"{directory}: {state}"]
+
+
+def planned_card(name: str, bilm: BilmConfig) -> EncoderCard:
+    """The sizes of an encoder that does not exist yet; nothing identifies it."""
+    sizes = bilm.architecture
+    return EncoderCard(name, "", sizes.layers + 1, 2 * sizes.projection_dim, repeats_halves=True)
+
+
+def _refuse() -> Encoder:
+    raise BenchError("nothing is encoded while a run is checked")

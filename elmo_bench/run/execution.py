@@ -1,0 +1,216 @@
+"""One run from its configuration to its record."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+import torch
+from filelock import FileLock, Timeout
+from safetensors.torch import save_file
+
+from elmo_bench.config import RunConfig
+from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.encoders.injection import Injection
+from elmo_bench.fingerprint import hash_file
+from elmo_bench.records import Record, read_record, write_counts, write_predictions, write_record
+from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
+from elmo_bench.run.environment import describe_environment
+from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
+from elmo_bench.run.inputs import Material, gather
+from elmo_bench.run.module import TaskModule
+from elmo_bench.run.preparation import Prepared, prepare
+from elmo_bench.run.tracked import describe_run, label_run, summarise_run
+from elmo_bench.run.tracking import Tracker, build_tracker
+from elmo_bench.training.memory import keep_freed_memory
+from elmo_bench.types import BenchError, Counts, Prediction, Say, Scores
+
+EVALUATED = ("dev", "test")
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """How one job ended, and where its record lies."""
+
+    status: Literal["done", "already done"]
+    record: Record
+    directory: Path
+
+
+def run_job(config: RunConfig, say: Say) -> Outcome:
+    """Do what the configuration says, unless it has been done."""
+    keep_freed_memory()
+    if config.trainer.threads:
+        torch.set_num_threads(config.trainer.threads)
+    prepared = prepare(config, say)
+    directory, result = prepared.directory, prepared.directory / "result.json"
+    directory.parent.mkdir(parents=True, exist_ok=True)
+    lock = FileLock(directory.with_name(f".{directory.name}.lock"))
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        raise BenchError(f"{directory}: another process is at this run; wait for it or stop it") from None
+    try:
+        if config.force and result.exists():
+            say(f"the earlier run is kept as {set_aside(directory)}")
+        if result.exists():
+            return Outcome("already done", read_record(result), directory)
+        return Outcome("done", _execute(config, prepared, say), directory)
+    finally:
+        lock.release()
+
+
+def set_aside(directory: Path) -> Path:
+    """Rename a run directory to <name>.<n>: nothing is ever overwritten."""
+    numbered = (directory.with_name(f"{directory.name}.{number}") for number in itertools.count(1))
+    return directory.rename(next(target for target in numbered if not target.exists()))
+
+
+def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
+    started = time.perf_counter()
+    directory = prepared.directory
+    directory.mkdir(parents=True, exist_ok=True)
+    material = gather(config, prepared, say)
+    gathered = time.perf_counter()
+    module = build_module(config, prepared, material.vocabularies)
+    tracker = build_tracker(config.tracking, directory, say)
+    tracker.start(label_run(config, prepared), describe_run(config, prepared))
+    fitted = fit_module(module, config, prepared, material, tracker, say)
+    trained = time.perf_counter()
+    scores = evaluate(module, config, prepared, material)
+    seconds = {
+        "gathering": gathered - started,
+        "fitting": trained - gathered,
+        "evaluating": time.perf_counter() - trained,
+    }
+    # The weights serve `predict` and `ensemble`; the record is written last and marks the run as done.
+    save_file({name: value.contiguous() for name, value in module.state_dict().items()}, directory / "head")
+    (directory / "head").replace(directory / "head.safetensors")
+    record = make_record(config, prepared, material, module, fitted, scores, seconds)
+    write_record(directory / "result.json", record)
+    shutil.rmtree(directory / "checkpoints", ignore_errors=True)
+    tracker.finish(summarise_run(record))
+    return record
+
+
+def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabularies) -> TaskModule:
+    """Head and injection with weights drawn from the seed alone."""
+    torch.manual_seed(seed_at(config.seed, -1))
+    card = prepared.encoder.card if prepared.encoder else None
+    injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
+    head = prepared.task.build_head(vocabularies, injection.widths)
+    return TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed)
+
+
+def fit_module(
+    module: TaskModule, config: RunConfig, prepared: Prepared, material: Material, tracker: Tracker, say: Say
+) -> Fit:
+    """Train on train, choose by dev."""
+    task, settings = prepared.task, config.task.training
+    training = TrainingBatches(
+        material.indexed["train"],
+        material.layers["train"],
+        settings.batch_size,
+        settings.bucket_by_length,
+        config.seed,
+    )
+
+    def score(predictions: Sequence[Prediction]) -> float:
+        return task.score(count(prepared, material, "dev", predictions))[task.metric]
+
+    def observe(row: dict[str, float]) -> None:
+        tracker.log(row)
+        say("  ".join([f"epoch {row['epoch']:3.0f}", *_columns(row, task.metric)]))
+
+    plan = FitPlan(
+        directory=prepared.directory / "checkpoints",
+        settings=settings,
+        trainer=config.trainer,
+        score=score,
+        higher_is_better=task.higher_is_better,
+        say=say,
+        observe=observe,
+    )
+    return fit(module, training, file_order("dev", material, settings.batch_size), plan)
+
+
+def evaluate(
+    module: TaskModule, config: RunConfig, prepared: Prepared, material: Material
+) -> dict[str, Scores]:
+    """Predict dev and test, keep predictions and counts, and score them."""
+    counts = {}
+    for split in EVALUATED:
+        batches = file_order(split, material, config.task.training.batch_size)
+        predictions = predict(module, batches, config.trainer)
+        counts[split] = count(prepared, material, split, predictions)
+        ids = [example.id for example in material.examples[split]]
+        rows = zip(ids, predictions, strict=True)
+        write_predictions(prepared.directory / f"predictions-{split}.jsonl", rows)
+    write_counts(prepared.directory / "counts.npz", counts)
+    return {split: prepared.task.score(rows) for split, rows in counts.items()}
+
+
+def count(
+    prepared: Prepared, material: Material, split: str, predictions: Sequence[Prediction]
+) -> list[Counts]:
+    """One row of numbers per example of a split."""
+    pairs = zip(material.examples[split], predictions, strict=True)
+    return [prepared.task.count(example, prediction) for example, prediction in pairs]
+
+
+def file_order(split: str, material: Material, batch_size: int) -> FileOrderBatches:
+    return FileOrderBatches(material.indexed[split], material.layers[split], batch_size)
+
+
+def make_record(
+    config: RunConfig,
+    prepared: Prepared,
+    material: Material,
+    module: TaskModule,
+    fitted: Fit,
+    scores: dict[str, Scores],
+    seconds: dict[str, float],
+) -> Record:
+    """All that tables, figures and a doubting reader may ask for."""
+    files = ("counts.npz", *(f"predictions-{split}.jsonl" for split in EVALUATED), "head.safetensors")
+    return Record(
+        task=config.task.name,
+        task_version=prepared.task.version,
+        metric=prepared.task.metric,
+        condition=prepared.condition,
+        seed=config.seed,
+        source=prepared.corpus.source,
+        corpus=prepared.corpus.name,
+        size=config.size,
+        debug=config.limit is not None or config.debug is not None,
+        identity=prepared.identity,
+        config=config.model_dump(mode="json", by_alias=True),
+        scores=scores,
+        examples={split: len(rows) for split, rows in material.examples.items()},
+        left_out=material.left_out,
+        curve=fitted.curve,
+        best_epoch=fitted.best_epoch,
+        learnt=module.injection.learnt(),
+        words=material.coverage,
+        hashes={
+            **{f"data/{split}": value for split, value in prepared.data_sha256.items()},
+            **{name: hash_file(prepared.directory / name) for name in files},
+        },
+        encoder=prepared.encoder.card.name if prepared.encoder else None,
+        parameters={
+            "head": sum(weight.numel() for weight in module.head.parameters()),
+            "injection": sum(weight.numel() for weight in module.injection.parameters()),
+        },
+        seconds=seconds,
+        environment=describe_environment(),
+    )
+
+
+def _columns(row: dict[str, float], metric: str) -> list[str]:
+    columns = [f"dev {metric} {row['dev']:6.2f}"]
+    return [f"loss {row['loss']:8.4f}", *columns] if "loss" in row else columns

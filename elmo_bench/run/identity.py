@@ -1,0 +1,76 @@
+"""What makes two runs the same run."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elmo_bench.config import RunConfig
+from elmo_bench.fingerprint import NUMERICS, hash_value
+from elmo_bench.sources import choose_corpus
+
+NOT_PART_OF_A_CONDITION = (
+    "seed",  # identity is (condition, seed)
+    "force",
+    "plan",
+    "paths",
+    "tracking",
+    "trainer.accelerator",
+    "trainer.devices",
+    "trainer.threads",
+    "trainer.checkpoint_seconds",
+    "store.mode",  # every mode gives the same values; the dtype does not
+    "task.plugin",  # where the code lies; what it computes is told by the task's name and version
+    "task.sources",  # which files they name is hashed by content
+    "task.elmo",  # defaults that `elmo` has already read
+    "task.text",  # settings that no run reads with
+    "task.words",  # defaults that `words` has already read
+    "task.title",
+    "encoder",  # known by its fingerprint
+    "words.file",  # known by its content
+    "data.repository",  # its files are known by their content, like those of the next four
+    "data.format",
+    "data.train",
+    "data.dev",
+    "data.test",
+)
+
+
+def identify(
+    config: RunConfig, task_version: int, data: dict[str, str], encoder: str | None, words: str | None
+) -> dict[str, Any]:
+    """All that decides a run's numbers, but for its seed, as plain values in one canonical form."""
+    values = config.model_dump(mode="json", by_alias=True)
+    for key in NOT_PART_OF_A_CONDITION:
+        *groups, last = key.split(".")
+        holder = values
+        for group in groups:
+            holder = holder[group]
+        holder.pop(last)
+    elmo = values["elmo"]
+    if elmo["where"] == "none":
+        values["elmo"] = {"where": "none"}
+        values.pop("store")
+        encoder = None
+    elif elmo["layers"] != "all":
+        elmo.pop("lambda")  # a single layer has no weights to regularise,
+        elmo.pop("layer_norm")  # and nothing to be brought to one scale with
+    if values["words"]["kind"] == "none":
+        values["words"] = {"kind": "none"}
+    elif values["words"]["kind"] == "file":
+        values["words"].pop("dim")
+    _, corpus = choose_corpus(config.task, config.data)
+    if corpus.options:  # what the reader makes of the files
+        values["corpus_options"] = corpus.options
+    return {
+        **values,
+        "task_version": task_version,
+        "data_sha256": data,
+        "encoder_fingerprint": encoder,
+        "words_sha256": words,
+        "numerics": NUMERICS,
+    }
+
+
+def condition_of(identity: dict[str, Any]) -> str:
+    """The short name of an identity, as run directories carry it."""
+    return hash_value(identity)[:12]

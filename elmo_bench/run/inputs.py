@@ -1,0 +1,100 @@
+"""From files to what training reads: chosen examples, their numbers, their representations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from elmo_bench.config import RunConfig
+from elmo_bench.data.batching import IndexedExample
+from elmo_bench.data.vectors import WordTable, read_vectors, word_table
+from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.encoders.find import FoundEncoder
+from elmo_bench.encoders.store import Store
+from elmo_bench.run.batches import LayerSource, no_layers
+from elmo_bench.run.preparation import Prepared
+from elmo_bench.run.selection import choose_examples, read_corpus
+from elmo_bench.task import AnyTask, Example
+from elmo_bench.types import Say, Words
+
+
+@dataclass(frozen=True)
+class Material:
+    """All that a run computes with, by split."""
+
+    examples: dict[str, list[Example]]
+    indexed: dict[str, list[IndexedExample]]
+    layers: dict[str, LayerSource]
+    vocabularies: Vocabularies
+    coverage: dict[str, dict[str, float]]  # of the word vectors
+    left_out: dict[str, dict[str, int]]  # what files hold beside the examples, by split
+
+
+def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
+    """Read, choose, number, and look the representations up (computing those that are missing)."""
+    task = prepared.task
+    reading = read_corpus(task, prepared.corpus)
+    everything = reading.examples
+    examples = {
+        split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()
+    }
+    say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
+    for split, counts in reading.left_out.items():
+        say(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+    vocabularies = build_vocabularies(config, task, examples["train"])
+    table = vocabularies.words
+    coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
+    indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
+    # A run on a few examples encodes only those; any other reads a part of the whole file's store.
+    encoded = examples if config.limit else everything
+    layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
+    return Material(examples, indexed, layers, vocabularies, coverage, reading.left_out)
+
+
+def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:
+    """All that turns strings into numbers: a function of the training examples, the vectors and the seed."""
+    table = read_words(config, sentences_of(task, training))
+    return Vocabularies(table, task.vocabularies(training))
+
+
+def number_examples(
+    task: AnyTask, examples: Iterable[Example], vocabularies: Vocabularies
+) -> list[IndexedExample]:
+    """Examples as tensors, with the sentences that their representations are looked up by."""
+    return [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in examples]
+
+
+def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:
+    """The task's own word vectors; rows without pre-trained values depend on the seed."""
+    words = config.words
+    vectors = read_vectors(words.file) if words.kind == "file" and words.file else None
+    training_words = (word for sentence in training for word in sentence)
+    return word_table(words.kind, vectors, training_words, words.dim, config.seed, words.trainable)
+
+
+def sentences_of(task: AnyTask, examples: Iterable[Example]) -> list[Words]:
+    """Every token sequence of some examples."""
+    return [words for row in examples for rows in task.sentences(row).values() for words in rows]
+
+
+def open_layers(
+    config: RunConfig, prepared: Prepared, split: str, examples: Sequence[Example], say: Say
+) -> LayerSource:
+    """Where the layers of a split's sentences are looked up."""
+    if prepared.encoder is None:
+        return no_layers
+    label = f"{config.task.name} {prepared.corpus.name} {split}"
+    store = build_store(config, prepared.encoder, say)
+    return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch
+
+
+def build_store(config: RunConfig, encoder: FoundEncoder, say: Say) -> Store:
+    """Where an encoder's layers are kept, as the configuration has it."""
+    return Store(
+        config.paths.cache / "store",
+        encoder.card,
+        encoder.load,
+        dtype=config.store.dtype,
+        mode=config.store.mode,
+        say=say,
+    )

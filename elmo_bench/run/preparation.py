@@ -1,0 +1,77 @@
+"""Find all that a run reads, and with it the run's identity and place."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from elmo_bench import sources
+from elmo_bench.config import RunConfig
+from elmo_bench.encoders.find import FoundEncoder, find_encoder, model_to_make
+from elmo_bench.fingerprint import hash_file_once
+from elmo_bench.plugins import load_task
+from elmo_bench.run.identity import condition_of, identify
+from elmo_bench.sources import Corpus
+from elmo_bench.task import AnyTask
+from elmo_bench.types import DataMissingError, Say
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What a run reads, found and fingerprinted, before anything is computed."""
+
+    task: AnyTask
+    corpus: Corpus
+    data_sha256: dict[str, str]  # by split
+    encoder: FoundEncoder | None
+    identity: dict[str, Any]
+    condition: str
+    directory: Path
+
+
+def prepare(config: RunConfig, say: Say) -> Prepared:
+    """Make or find data and encoder; nothing of the run itself is computed yet."""
+    task = load_task(config.task)
+    corpus = sources.prepare(config.task, config.data, config.paths, say)
+    words = hash_words(config)
+    encoder = None
+    if config.elmo.where != "none":
+        encoder = find_encoder(config.encoder, config.paths, config.trainer, say)
+    data = corpus.fingerprints()
+    identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
+    return Prepared(
+        task, corpus, data, encoder, identity, condition_of(identity), run_directory(config, identity)
+    )
+
+
+def foresee(config: RunConfig, say: Say) -> Path:
+    """The directory that a run has or will have; no encoder is made for it.
+
+    With an encoder that is still to be made nothing can have been done: its model's place stands for it.
+    """
+    to_make = None
+    if config.elmo.where != "none":
+        to_make = model_to_make(config.encoder, config.paths, say)
+    if to_make is None:
+        return prepare(config, say).directory
+    task = load_task(config.task)
+    data = sources.prepare(config.task, config.data, config.paths, say).fingerprints()
+    return run_directory(config, identify(config, task.version, data, to_make.name, hash_words(config)))
+
+
+def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
+    return config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
+
+
+def hash_words(config: RunConfig) -> str | None:
+    """The content of the word-vector file, where there is one."""
+    file = config.words.file
+    if config.words.kind != "file" or file is None:
+        return None
+    if not file.is_file():
+        raise DataMissingError(
+            f"{file}: no such file (words.file). Any GloVe or word2vec text file will do, plain or .gz; "
+            "or choose words=random"
+        )
+    return hash_file_once(file)

@@ -1,0 +1,153 @@
+"""A finished run brought back: its head with its weights, ready for other examples."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import torch
+from safetensors.torch import load_file
+from tqdm import tqdm
+
+from elmo_bench.config import RunConfig, read_config
+from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.fingerprint import hash_file, hash_files
+from elmo_bench.records import Record, read_record
+from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
+from elmo_bench.run.execution import build_module
+from elmo_bench.run.fitting import predict
+from elmo_bench.run.inputs import build_store, build_vocabularies, number_examples, sentences_of
+from elmo_bench.run.module import TaskModule
+from elmo_bench.run.preparation import Prepared, prepare
+from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.task import Example
+from elmo_bench.tensors import Batch
+from elmo_bench.types import (
+    DamagedFileError,
+    DataError,
+    DataMissingError,
+    Prediction,
+    Say,
+    SplitFiles,
+    UsageError,
+)
+
+WEIGHTS = "head.safetensors"
+PARTS = {  # of an identity, and what to do where they are not what the run read
+    "data_sha256": "its data files have changed",
+    "encoder_fingerprint": "its encoder is another one",
+    "words_sha256": "its word vectors are others",
+    "task_version": "the task has another version",
+    "numerics": "this version of elmo_bench computes other numbers",
+}
+
+
+@dataclass(frozen=True)
+class Restored:
+    """A run with all that it needs to predict."""
+
+    directory: Path
+    record: Record
+    config: RunConfig
+    prepared: Prepared
+    vocabularies: Vocabularies
+    module: TaskModule
+
+    @property
+    def name(self) -> str:
+        return f"{self.record.task}/{self.directory.name}"
+
+    def open(
+        self,
+        examples: Sequence[Example],
+        everything: Sequence[Example],
+        fingerprint: str,
+        label: str,
+        say: Say,
+    ) -> Numbered:
+        """Some examples of a file as this run numbers them; the store is opened with everything in it."""
+        layers: LayerSource = no_layers
+        if self.prepared.encoder is not None:
+            store = build_store(self.config, self.prepared.encoder, say)
+            layers = store.open(fingerprint, sentences_of(self.prepared.task, everything), label).batch
+        indexed = number_examples(self.prepared.task, examples, self.vocabularies)
+        return Numbered(indexed, layers, self.config.task.training.batch_size)
+
+
+class Numbered(FileOrderBatches):
+    """Batches in file order, of the size that the run had, with a progress bar where they take long."""
+
+    def __iter__(self) -> Iterator[Batch]:
+        yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)
+
+
+def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
+    """The run of a directory; refused where anything it was made from is not as it was."""
+    result = directory / "result.json"
+    if not result.is_file():
+        raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
+    record = read_record(result)
+    weights = directory / WEIGHTS
+    if not weights.is_file():
+        raise DataMissingError(
+            f"{weights}: the run's weights are not there; run the same command with force=true"
+        )
+    if hash_file(weights) != record.hashes[WEIGHTS]:
+        raise DamagedFileError(f"{weights}: not what the run wrote; run the same command with force=true")
+    config = read_config(RunConfig, moved(record.config, places), "the run's config")
+    if config.trainer.threads:
+        torch.set_num_threads(config.trainer.threads)
+    prepared = prepare(config, say)
+    check_identity(result, record, prepared)
+    training = read_examples(prepared.task, prepared.corpus)["train"]
+    chosen = choose_examples("train", training, config.data, config.limit)
+    vocabularies = build_vocabularies(config, prepared.task, chosen)
+    module = build_module(config, prepared, vocabularies)
+    module.load_state_dict(load_file(weights))
+    return Restored(directory, record, config, prepared, vocabularies, module.eval())
+
+
+def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, Any]:
+    """The configuration of a run whose files lie elsewhere now."""
+    known = dict(config["paths"])
+    for name in places:
+        if name not in known:
+            raise UsageError(f"--place {name}: there is no such place (there are: {', '.join(known)})")
+    return {**config, "paths": {**known, **places}}
+
+
+def check_identity(result: Path, record: Record, prepared: Prepared) -> None:
+    """What is here must be what the run was made from."""
+    if prepared.condition == record.condition:
+        return
+    now, then = prepared.identity, record.identity
+    changed = [why for part, why in PARTS.items() if now.get(part) != then.get(part)]
+    reason = "; ".join(changed) or "its configuration means something else now"
+    raise UsageError(
+        f"{result}: the run cannot be brought back: {reason}. Make them what they were, or run it again"
+    )
+
+
+def read_file(run: Restored, paths: Sequence[Path], format_name: str | None) -> list[Example]:
+    """The examples of a new file in one of the task's formats; ids are those of a test split."""
+    for path in paths:
+        if not path.is_file():
+            raise DataMissingError(f"{path}: no such file")
+    corpus = run.prepared.corpus.config
+    files = SplitFiles("test", format_name or corpus.format, tuple(paths), corpus.options)
+    examples: list[Example] = list(run.prepared.task.read(files))
+    if not examples:
+        raise DataError(f"{paths[0]}:1: expected at least one example, got none")
+    return examples
+
+
+def predict_file(
+    run: Restored, paths: Sequence[Path], examples: Sequence[Example], say: Say
+) -> list[Prediction]:
+    """What the run's head says of the examples of a file, exactly as it said it of its own test set."""
+    label = f"{run.record.task} {paths[0].name}"
+    return predict(
+        run.module, run.open(examples, examples, hash_files(paths), label, say), run.config.trainer
+    )

@@ -1,0 +1,39 @@
+"""How published counts become scores: by the task that each record names."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+from elmo_bench.catalog import list_tasks, read_task
+from elmo_bench.plugins import load_task
+from elmo_bench.records import Record
+from elmo_bench.report.statistics import Score
+from elmo_bench.types import Counts, Scores, UsageError
+
+
+def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]:
+    """The score of every task there are records of, and why a task has none."""
+    scores: dict[str, Score] = {}
+    problems: dict[str, str] = {}
+    for record in records:
+        if record.task not in scores:
+            try:
+                scores[record.task] = find_score(record)
+                problems.pop(record.task, None)
+            except UsageError as error:
+                problems[record.task] = f"{record.task}: no tests over examples, since {error}"
+    return scores, list(problems.values())
+
+
+def find_score(record: Record) -> Score:
+    """What the record's plug-in makes of counts."""
+    if record.task not in list_tasks():
+        raise UsageError(f"there is no task {record.task!r} here")
+    # The settings are the record's; the code is this installation's own, never what a record names.
+    settings = {"settings": record.config["task"]["settings"]} if "settings" in record.config["task"] else {}
+    task = load_task(read_task(record.task).model_copy(update=settings))
+
+    def score(counts: Sequence[Counts]) -> Scores:
+        return task.score(counts)
+
+    return score

@@ -1,0 +1,71 @@
+"""What a tracker is told of a run, in the words that its dashboards sort, group and filter by."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from elmo_bench.config import RunConfig
+from elmo_bench.records import Record
+from elmo_bench.run.preparation import Prepared
+from elmo_bench.run.tracking import RunLabel
+
+BASELINE = "baseline"
+
+
+def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
+    """Name, group and tags; a tag is a value that people pick runs by."""
+    tags = [config.task.name, prepared.corpus.source, f"size:{config.size}"]
+    if prepared.encoder is None:
+        tags.append(BASELINE)
+    else:
+        elmo = config.elmo
+        tags += [f"encoder:{prepared.encoder.card.name}", f"where:{elmo.where}", f"layers:{elmo.layers}"]
+    return RunLabel(
+        name=f"{config.task.name} {describe_method(config)} seed {config.seed}",
+        group=f"{config.task.name}-{prepared.condition}",
+        tags=tuple(tags),
+    )
+
+
+def describe_method(config: RunConfig) -> str:
+    """The condition in a few words, the same for all tasks: what columns of tables are made of."""
+    elmo = config.elmo
+    words = [BASELINE]
+    if elmo.where != "none":
+        words = [config.encoder.name, elmo.where, str(elmo.layers)]
+        words += [f"lambda={elmo.lam:g}"] if elmo.layers == "all" else []
+    if config.words.kind == "none" and config.task.words.get("kind") != "none":
+        words.append("words=none")
+    if config.data.fraction < 1:
+        words.append(f"fraction={config.data.fraction:g}")
+    return " ".join(words)
+
+
+def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
+    """The configuration without the places of one machine, and beside it what it comes to."""
+    values = config.model_dump(mode="json", by_alias=True, exclude={"paths": True, "task": {"sources"}})
+    return {
+        **values,
+        "condition": prepared.condition,
+        "method": describe_method(config),
+        "source": prepared.corpus.source,
+        "corpus": prepared.corpus.name,
+        "fraction": config.data.fraction,
+        "metric": prepared.task.metric,
+        "task_name": config.task.name,
+        "encoder_name": prepared.encoder.card.name if prepared.encoder else "none",
+    }
+
+
+def summarise_run(record: Record) -> dict[str, Any]:
+    """Scores of dev and test under one name for every task, layer weights and gammas, where it was found."""
+    summary: dict[str, Any] = {}
+    for split, values in record.scores.items():
+        summary[f"{split}/score"] = values[record.metric]
+        summary |= {f"{split}/{name}": value for name, value in values.items() if ":" not in name}
+    for place, learnt in record.learnt.items():
+        summary[f"elmo/{place}/gamma"] = learnt["gamma"]
+        for layer, weight in enumerate(learnt["weights"]):
+            summary[f"elmo/{place}/layer_{layer}"] = weight
+    summary |= {"best_epoch": record.best_epoch, "seconds": sum(record.seconds.values())}
+    return summary | {f"parameters/{part}": count for part, count in record.parameters.items()}

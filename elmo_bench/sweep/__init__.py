@@ -1,0 +1,1 @@
+"""From a command line to jobs: overrides, plan, launch, outcomes."""

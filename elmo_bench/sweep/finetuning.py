@@ -1,0 +1,194 @@
+"""From the composed configuration of a fine-tuning to a biLM trained on with a task's text (SPEC 1.8)."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+
+from elmo_bench import sources
+from elmo_bench.bilm.options import BilmOptions
+from elmo_bench.bilm.settings import ArchitectureConfig, BilmConfig, LimitsConfig, PretrainConfig
+from elmo_bench.config import (
+    Config,
+    DataConfig,
+    EncoderConfig,
+    PathsConfig,
+    TaskConfig,
+    TrainerConfig,
+    WordsConfig,
+    read_config,
+)
+from elmo_bench.data.text import TargetVocabulary, TextCorpus
+from elmo_bench.files import make_once
+from elmo_bench.fingerprint import hash_value
+from elmo_bench.plugins import load_reader
+from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.sources import Corpus
+from elmo_bench.sweep.entry import say
+from elmo_bench.sweep.plan import Place
+from elmo_bench.task import AnyTask, Example
+from elmo_bench.types import Say, UsageError, Words
+
+TRAINING_FILE = "train.txt"
+STREAM_FILES = "dev-*.txt"
+
+
+class FinetuneCommand(Config):
+    """What pretrain.py is asked for with finetune=TASK."""
+
+    name: str | None = Field(pattern=r"^[\w.+-]+$")
+    task: TaskConfig
+    encoder: EncoderConfig
+    words: WordsConfig
+    data: DataConfig
+    bilm: dict[str, Any]  # of BilmConfig, but for what the encoder decides
+    trainer: TrainerConfig
+    limits: LimitsConfig
+    seed: int = Field(ge=0, lt=2**31)
+    paths: PathsConfig
+    plan: bool = False
+
+
+def place_finetuning(values: dict[str, Any]) -> Place:
+    """Where the fine-tuned model's record lies or will lie; nothing is computed."""
+    command = read_config(FinetuneCommand, values)
+    corpus = sources.prepare(command.task, command.data, command.paths, say)
+    record = command.paths.models / name_model(command, corpus) / "record.json"
+    facts = describe_finetuning(command, corpus)
+    done = False
+    if record.is_file():
+        found = json.loads(record.read_bytes())
+        settings = {"seed": command.seed, "finished": True, "finetuned": facts}
+        done = contains(found, {**settings, "config": command.bilm})
+    key = hash_value([facts, command.seed, command.bilm, str(record)])
+    return Place(key, record, done, f"fine-tuning on {command.task.name}", None)
+
+
+def finetune_one(values: dict[str, Any]) -> Path:
+    """One fine-tuning, told to the person who started it."""
+    command = read_config(FinetuneCommand, values)
+    task = load_reader(command.task)
+    corpus = sources.prepare(command.task, command.data, command.paths, say)
+    # Only now what takes seconds to import: a mistyped value is answered at once.
+    from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
+    from elmo_bench.bilm.training.trained import find_trained
+    from elmo_bench.encoders.find import place_model
+    from elmo_bench.run.environment import describe_environment
+
+    if command.encoder.kind in ("file", "words"):
+        raise UsageError(
+            f"encoder={command.encoder.name}: there is no softmax to go on with; expected a directory with "
+            "options.json, weights, softmax.safetensors (or softmax.npz) and vocabulary.txt: "
+            "encoder=model encoder.directory=DIR"
+        )
+    start = place_model(command.encoder, command.paths, command.trainer, say)
+    options, _, _, vocabulary = find_trained(start)
+    name = name_model(command, corpus)
+    config = PretrainConfig(
+        bilm=complete_settings(command.bilm, name, options, vocabulary),
+        trainer=command.trainer,
+        limits=command.limits,
+        seed=command.seed,
+    )
+    text = write_text(command, task, corpus, say)
+    streams = {path.stem.removeprefix("dev-"): path for path in sorted(text.glob(STREAM_FILES))}
+    run = Pretraining(
+        config,
+        TextCorpus((text / TRAINING_FILE,), tuple(streams.values())),
+        target=command.paths.models / name,
+        work=command.paths.runs / "pretraining" / name,
+        start=start,
+        streams=streams,
+        facts={"finetuned": describe_finetuning(command, corpus)},
+        environment=describe_environment(),
+    )
+    return pretrain(run, say) / "record.json"
+
+
+def contains(found: Any, wanted: Any) -> bool:
+    """Whether a recorded value says all that is wanted; it may say more."""
+    if isinstance(found, dict) and isinstance(wanted, Mapping):
+        return all(key in found and contains(found[key], value) for key, value in wanted.items())
+    return bool(found == wanted)
+
+
+def name_model(command: FinetuneCommand, corpus: Corpus) -> str:
+    return command.name or f"{base_name(command.encoder)}-{command.task.name}-{corpus.name}"
+
+
+def describe_finetuning(command: FinetuneCommand, corpus: Corpus) -> dict[str, Any]:
+    """What was trained on with what, for the record."""
+    return {
+        "encoder": base_name(command.encoder),
+        "task": command.task.name,
+        "source": corpus.source,
+        "corpus": corpus.name,
+        "data_sha256": corpus.fingerprints(),
+        **({"fraction": command.data.fraction} if command.data.fraction < 1 else {}),
+        **({"limit": command.data.limit} if command.data.limit else {}),
+    }
+
+
+def base_name(encoder: EncoderConfig) -> str:
+    """What an encoder is called: a directory of any place by its own name."""
+    return encoder.directory.name if encoder.name == "model" and encoder.directory else encoder.name
+
+
+def complete_settings(
+    settings: Mapping[str, Any], name: str, options_path: Path, vocabulary_path: Path
+) -> BilmConfig:
+    """The schedule of the configuration with the sizes of the encoder."""
+    decided = {
+        "name": name,
+        "architecture": ArchitectureConfig.of(BilmOptions.read(options_path)).model_dump(),
+        "vocabulary": len(TargetVocabulary.read(vocabulary_path)),
+    }
+    if clash := sorted(decided.keys() & settings.keys()):
+        raise UsageError(f"bilm.{clash[0]}: the encoder decides this; leave it out")
+    return read_config(BilmConfig, {**settings, **decided}, "bilm")
+
+
+def write_text(command: FinetuneCommand, task: AnyTask, corpus: Corpus, say: Say) -> Path:
+    """The task's sentences without labels as text files, written once; dev by stream, test never read from.
+
+    A sentence counts once, however many questions or verbs it has examples for.
+    """
+    recipe = hash_value(
+        {
+            "task": command.task.name,
+            "settings": {**command.task.settings, **command.task.text},
+            "version": task.version,
+            "data": corpus.fingerprints(),
+            "fraction": command.data.fraction,
+            "limit": command.data.limit,
+        }
+    )
+
+    def write(directory: Path) -> None:
+        examples = read_examples(task, corpus)
+        training = choose_examples("train", examples["train"], command.data, None)
+        by_stream = gather_streams(task, training)
+        write_lines(directory / TRAINING_FILE, (words for rows in by_stream.values() for words in rows))
+        for stream, rows in gather_streams(task, examples["dev"]).items():
+            write_lines(directory / STREAM_FILES.replace("*", stream), rows)
+
+    return make_once(command.paths.cache / "texts" / f"{command.task.name}-{recipe[:12]}", write, say)
+
+
+def gather_streams(task: AnyTask, examples: Iterable[Example]) -> dict[str, list[Words]]:
+    """Every stream's sequences of tokens, in file order."""
+    streams: dict[str, list[Words]] = {}
+    for example in examples:
+        for stream, sequences in task.sentences(example).items():
+            streams.setdefault(stream, []).extend(sequences)
+    return streams
+
+
+def write_lines(path: Path, sentences: Iterable[Words]) -> None:
+    """Each different sentence on a line of its own; a token with a blank inside becomes two."""
+    lines = dict.fromkeys(" ".join(words) for words in sentences if words)
+    path.write_text("".join(f"{' '.join(line.split())}\n" for line in lines), encoding="utf-8")

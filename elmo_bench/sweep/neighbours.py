@@ -1,0 +1,304 @@
+"""Nearest neighbours of a word in a corpus, from names of encoder and corpus to a record (paper, Table 4)."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import asdict, dataclass
+from pathlib import Path
+from typing import Any
+
+from pydantic import Field
+from tqdm import tqdm
+
+from elmo_bench import sources
+from elmo_bench.catalog import list_tasks, read_task
+from elmo_bench.config import (
+    Config,
+    DataConfig,
+    EncoderConfig,
+    PathsConfig,
+    TrainerConfig,
+    WordsConfig,
+    nearest,
+    read_config,
+)
+from elmo_bench.data.text import read_sentences
+from elmo_bench.data.vectors import read_vectors
+from elmo_bench.encoders.find import FoundEncoder, find_encoder, model_to_make
+from elmo_bench.encoders.mix import chosen_layer
+from elmo_bench.encoders.neighbours import (
+    Candidates,
+    Neighbourhood,
+    Occurrence,
+    find_neighbours,
+    find_occurrences,
+    find_similar_words,
+)
+from elmo_bench.fingerprint import NUMERICS, hash_file_once, hash_files, hash_value
+from elmo_bench.plugins import load_reader
+from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
+from elmo_bench.run.environment import describe_environment
+from elmo_bench.sweep.entry import say, say_once
+from elmo_bench.sweep.plan import Place
+from elmo_bench.types import DataMissingError, Say, UsageError, Words
+
+KIND = "nearest neighbours"  # as plans say
+WORLD = "world"  # the generated world's plain text
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked for."""
+
+    word: str
+    corpus: str  # a file, `world`, or TASK or TASK/CORPUS
+    sentence: Words | None = None  # the occurrence meant; else the first ones of the corpus
+    vectors: Path | None = None  # None: the usual ones, where they are there
+    layer: int | None = None  # None: the last
+    queries: int = 3
+    count: int = 5
+    candidates: Candidates = "any"
+
+
+@dataclass(frozen=True)
+class Setting:
+    """By what it is answered."""
+
+    encoder: EncoderConfig
+    words: WordsConfig  # the usual vectors
+    paths: PathsConfig
+    trainer: TrainerConfig
+
+    @classmethod
+    def of(cls, values: Mapping[str, Any]) -> Setting:
+        """That of a composed configuration."""
+        return cls(
+            read_config(EncoderConfig, values["encoder"], "encoder"),
+            read_config(WordsConfig, values["words"], "words"),
+            read_config(PathsConfig, values["paths"], "paths"),
+            read_config(TrainerConfig, values["trainer"], "trainer"),
+        )
+
+
+class NeighboursCommand(Config):
+    """What the experiment table4 is asked for (conf/neighbours.yaml)."""
+
+    word: str
+    corpus: str
+    layer: int | None = Field(ge=0)
+    queries: int = Field(ge=1)
+    count: int = Field(ge=1)
+    candidates: Candidates
+    data: DataConfig
+    usual: dict[str, dict[str, str]]
+    encoder: EncoderConfig
+    words: WordsConfig
+    task: dict[str, Any]
+    trainer: TrainerConfig
+    paths: PathsConfig
+    plan: bool = False
+
+
+@dataclass(frozen=True)
+class Sentences:
+    """A corpus that can be gone through more than once."""
+
+    name: str
+    sha256: str
+    read: Callable[[], Iterator[Words]]
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """A question with all that is to be read for it, found and fingerprinted; nothing is computed yet."""
+
+    question: Question
+    corpus: Sentences
+    encoder: FoundEncoder
+    layer: int
+    vectors: Path | None
+    identity: dict[str, Any]
+
+    def place(self, directory: Path) -> Path:
+        """Where its record lies or will lie: the same question has the same name."""
+        return directory / "neighbours" / f"{self.question.word}-{hash_value(self.identity)[:12]}.json"
+
+
+def answer_one(values: dict[str, Any]) -> Path:
+    """The job of an experiment: answered, and kept as a record."""
+    prepared = prepare(*read_question(values), say)
+    path = prepared.place(Path(values["paths"]["records"]))
+    if path.is_file():
+        say(f"already done: {path}")
+    else:
+        write_record(path, answer(prepared))
+        say(f"{prepared.question.word} in {prepared.corpus.name}: {path}")
+    return path
+
+
+def place_answer(values: dict[str, Any]) -> Place:
+    """Where its record lies or will lie; no encoder is made for it."""
+    question, setting = read_question(values)
+    if to_make := model_to_make(setting.encoder, setting.paths, say_once):
+        key = hash_value([asdict(question), to_make.name])
+        return Place(key, to_make / f"{key}.json", False, KIND, None)
+    path = prepare(question, setting, say_once).place(setting.paths.records)
+    return Place(str(path), path, path.is_file(), KIND, None)
+
+
+def read_question(values: dict[str, Any]) -> tuple[Question, Setting]:
+    """What is asked, and by what it is to be answered."""
+    command = read_config(NeighboursCommand, values)
+    unread = DataConfig(source=command.data.source).model_dump()
+    for key, value in command.data.model_dump().items():
+        if value != unread[key]:
+            raise UsageError(
+                f"data.{key}: neighbours are sought in a whole text; corpus=FILE or TASK/CORPUS names it"
+            )
+    asked = command.model_dump(include={"word", "corpus", "layer", "queries", "count", "candidates"})
+    return Question(**asked), Setting.of(values)
+
+
+def prepare(question: Question, setting: Setting, say: Say) -> Prepared:
+    """Find corpus, encoder and vectors."""
+    corpus = find_sentences(question.corpus, setting.paths, say)
+    vectors = find_vectors(question, setting)
+    encoder = find_encoder(setting.encoder, setting.paths, setting.trainer, say)
+    last = encoder.card.layer_count - 1
+    layer = chosen_layer(last if question.layer is None else question.layer, encoder.card.layer_count)
+    assert layer is not None
+    identity = {
+        "word": question.word,
+        "sentence": question.sentence,
+        "layer": layer,
+        "queries": question.queries,
+        "count": question.count,
+        "candidates": question.candidates,
+        "corpus_sha256": corpus.sha256,
+        "encoder_fingerprint": encoder.card.fingerprint,
+        "vectors_sha256": hash_file_once(vectors) if vectors else None,
+        "numerics": NUMERICS,
+    }
+    return Prepared(question, corpus, encoder, layer, vectors, identity)
+
+
+def answer(prepared: Prepared) -> NeighboursRecord:
+    """What is near the word, in context and as a static vector."""
+    question, corpus = prepared.question, prepared.corpus
+    found, occurrences, tokens = find_occurrences(corpus.read(), question.word, question.queries)
+    queries = [place_word(question.word, question.sentence)] if question.sentence else found
+    if not queries:
+        raise UsageError(
+            f"{question.word!r} does not occur in {corpus.name} ({tokens:,} tokens); case matters. "
+            "Give another word, or a sentence with --sentence"
+        )
+    around = search(prepared, queries, tokens)
+    vectors = prepared.vectors
+    return NeighboursRecord(
+        identity=prepared.identity,
+        word=question.word,
+        encoder=prepared.encoder.card.name,
+        encoder_fingerprint=prepared.encoder.card.fingerprint,
+        layer=prepared.layer,
+        corpus=corpus.name,
+        corpus_tokens=tokens,
+        occurrences=occurrences,
+        contexts=[as_plain(neighbourhood) for neighbourhood in around],
+        vectors=vectors.name if vectors else None,
+        vectors_sha256=prepared.identity["vectors_sha256"],
+        static=find_similar_words(read_vectors(vectors), question.word, 2 * question.count)
+        if vectors
+        else [],
+        environment=describe_environment(),
+    )
+
+
+def search(prepared: Prepared, queries: list[Occurrence], tokens: int) -> list[Neighbourhood]:
+    """Go through the corpus once, with a progress bar."""
+    question, encoder = prepared.question, prepared.encoder
+    around: list[Neighbourhood] = []
+    with tqdm(
+        total=tokens, desc=f"encoding with {encoder.card.name}", unit=" tokens", unit_scale=True
+    ) as bar:
+        for read, so_far in find_neighbours(
+            encoder.load(),
+            prepared.corpus.read(),
+            queries,
+            prepared.layer,
+            question.count,
+            question.candidates,
+        ):
+            bar.update(read)
+            around = so_far
+    return around
+
+
+def place_word(word: str, sentence: Words) -> Occurrence:
+    """The word in the sentence that was given."""
+    if word not in sentence:
+        raise UsageError(f"--sentence: {word!r} is not one of its tokens: {' '.join(sentence)}")
+    return Occurrence(sentence, sentence.index(word))
+
+
+def find_sentences(name: str, paths: PathsConfig, say: Say) -> Sentences:
+    """A text file by its path, the generated world's text, or the training text of a task's corpus."""
+    if Path(name).is_file():
+        return text_of(Path(name).name, [Path(name)])
+    if name == WORLD:
+        text = sources.generate_world(paths.cache / "world", say) / "text"
+        return text_of(WORLD, sorted(text.glob("train*")))
+    task_name, _, corpus_name = name.partition("/")
+    known = list_tasks()
+    if task_name not in known:
+        raise DataMissingError(
+            f"{name}: no such file, and no such corpus{nearest(task_name, known)}; give a file of one "
+            f"sentence per line, {WORLD}, or TASK/CORPUS as `python -m elmo_bench tasks` lists them"
+        )
+    return training_text(task_name, corpus_name, paths, say)
+
+
+def text_of(name: str, files: list[Path]) -> Sentences:
+    """The sentences of plain files."""
+    return Sentences(name, hash_files(files), lambda: read_sentences(files))
+
+
+def training_text(task_name: str, corpus_name: str, paths: PathsConfig, say: Say) -> Sentences:
+    """The sentences of a task's training set, each once."""
+    config = read_task(task_name)
+    source = next(
+        (name for name in config.sources if corpus_name and corpus_name in config.sources[name]), "open"
+    )
+    data = read_config(DataConfig, {"source": source, "corpus": corpus_name or None}, "data")
+    task = load_reader(config)
+    corpus = sources.prepare(config, data, paths, say)
+
+    def read() -> Iterator[Words]:
+        seen: set[int] = set()
+        for example in task.read(corpus.files["train"]):
+            for rows in task.sentences(example).values():
+                for words in rows:
+                    if (number := hash(words)) not in seen:
+                        seen.add(number)
+                        yield words
+
+    facts = [config.settings, config.text, task.version, corpus.fingerprints()["train"]]
+    return Sentences(f"{task_name}/{corpus.name}", hash_value(facts), read)
+
+
+def find_vectors(question: Question, setting: Setting) -> Path | None:
+    """The file of static vectors: the one that was named, else the usual one where it is there."""
+    if question.vectors is not None and not question.vectors.is_file():
+        raise DataMissingError(f"{question.vectors}: no such file; expected GloVe-like word vectors")
+    usual = setting.words.file
+    return question.vectors or (usual if usual and usual.is_file() else None)
+
+
+def as_plain(neighbourhood: Neighbourhood) -> ContextNeighbours:
+    query = neighbourhood.query
+    return ContextNeighbours(
+        query=Context(sentence=query.words, position=query.position),
+        nearest=[
+            Context(sentence=found.words, position=found.position, near=round(near, 6))
+            for found, near in neighbourhood.nearest()
+        ],
+    )

@@ -1,0 +1,155 @@
+"""Which jobs of a sweep are to be run: no run twice, none that is done; and how long that may take."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from elmo_bench.config import RunConfig
+from elmo_bench.sweep.outcomes import JobEnd
+from elmo_bench.types import BenchError
+
+Overrides = list[str]
+Kinship = tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Place:
+    """Where a job's record lies or will lie."""
+
+    key: str  # the same for jobs that are one run
+    record: Path
+    done: bool
+    group: str  # jobs of one group take about as long
+    seconds: float | None  # as earlier runs of its kind took
+
+
+@dataclass(frozen=True)
+class PlannedJob:
+    overrides: Overrides
+    place: Place | None
+    error: BenchError | None = None  # what will keep it from starting
+
+    def end(self) -> JobEnd:
+        """How a job ends that is not started."""
+        if self.error:
+            return JobEnd(self.overrides, self.error.exit_code, str(self.error))
+        assert self.place
+        return JobEnd(self.overrides, 0, "", str(self.place.record))
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The jobs of a sweep; those that are the same run as an earlier one are counted, not kept."""
+
+    jobs: tuple[PlannedJob, ...]
+    repeated: int
+
+    @property
+    def missing(self) -> list[PlannedJob]:
+        return [job for job in self.jobs if job.place and not job.place.done]
+
+    @property
+    def done(self) -> list[PlannedJob]:
+        return [job for job in self.jobs if job.place and job.place.done]
+
+    @property
+    def broken(self) -> list[PlannedJob]:
+        return [job for job in self.jobs if job.error]
+
+
+def plan_jobs(jobs: Sequence[Overrides], place: Callable[[Overrides], Place]) -> Plan:
+    """Find the place of every job, and let go of what is there twice."""
+    planned: dict[str, PlannedJob] = {}
+    for overrides in jobs:
+        try:
+            found = place(overrides)
+            planned.setdefault(found.key, PlannedJob(overrides, found))
+        except BenchError as error:
+            planned[" ".join(overrides)] = PlannedJob(overrides, None, error)
+    return Plan(tuple(planned.values()), len(jobs) - len(planned))
+
+
+def describe_plan(plan: Plan) -> str:
+    """One line per run, then the sum of it."""
+    shared = set.intersection(*(set(job.overrides) for job in plan.jobs)) if len(plan.jobs) > 1 else set()
+    lines = []
+    if said := [word for word in plan.jobs[0].overrides if word in shared and not word.startswith("plan=")]:
+        lines.append(f"every run: {' '.join(said)}")
+    for job in plan.jobs:
+        if job.place is None:
+            status = "cannot run"
+        elif job.place.done:
+            status = "done"
+        else:
+            seconds = job.place.seconds
+            status = "missing, time unknown" if seconds is None else f"missing, {describe_time(seconds)}"
+        words = " ".join(word for word in job.overrides if word not in shared)
+        lines.append(f"  {status:22} {words}{f'  ({job.error})' if job.error else ''}")
+    return "\n".join([*lines, *describe_sum(plan)])
+
+
+def describe_sum(plan: Plan) -> list[str]:
+    """How many runs of each kind, and the hours that the missing ones may take."""
+    counts = [f"{len(plan.done)} done", f"{len(plan.missing)} missing"]
+    if plan.broken:
+        counts.append(f"{len(plan.broken)} cannot run")
+    if plan.repeated:
+        counts.append(f"{plan.repeated} the same as another and left out")
+    lines = [f"{len(plan.jobs)} runs: {', '.join(counts)}"]
+    known = [job.place.seconds for job in plan.missing if job.place and job.place.seconds is not None]
+    unknown = Counter(job.place.group for job in plan.missing if job.place and job.place.seconds is None)
+    if known:
+        hours = sum(known) / 3600
+        lines.append(f"estimated: {hours:.2f} hours one after another, for {len(known)} of the missing runs")
+    if unknown:
+        groups = ", ".join(f"{count} of {group}" for group, count in sorted(unknown.items()))
+        lines.append(f"time unknown, as no run of the kind is recorded yet: {groups}")
+    return lines
+
+
+def describe_time(seconds: float) -> str:
+    return f"~{seconds:.0f} s" if seconds < 100 else f"~{seconds / 60:.0f} min"
+
+
+def estimate_seconds(config: RunConfig) -> float | None:
+    """How long earlier runs of the same task and size took: with ELMo or without alike, else both."""
+    earlier = read_times(config.paths.runs, config.paths.records)
+    values = config.model_dump(mode="json", by_alias=True)
+    times = earlier.get(kinship(values, exactly=True)) or earlier.get(kinship(values, exactly=False))
+    return median(times) if times else None
+
+
+def kinship(values: dict[str, Any], exactly: bool) -> Kinship:
+    """What runs have in common that take about as long."""
+    data, training = values["data"], values["task"]["training"]
+    size = (values["size"], values["limit"], data["fraction"], data["limit"], training["epochs"])
+    kin = (values["task"]["name"], data["source"], data["corpus"], *size)
+    return (*kin, values["elmo"]["where"] == "none") if exactly else kin
+
+
+@lru_cache(maxsize=4)
+def read_times(*directories: Path) -> dict[Kinship, list[float]]:
+    """The seconds of every recorded run, under both of its kinships."""
+    times = defaultdict(list)
+    for path in find_records(directories):
+        try:
+            record = json.loads(path.read_bytes())
+            seconds = sum(record["seconds"].values())
+            kin = [kinship(record["config"], exactly) for exactly in (True, False)]
+        except (ValueError, KeyError, TypeError, AttributeError):
+            continue  # not a run's record: nothing to learn from
+        for name in kin:
+            times[name].append(seconds)
+    return dict(times)
+
+
+def find_records(directories: Iterable[Path]) -> list[Path]:
+    patterns = ("*/*/result.json", "*/*.json")
+    return [path for directory in directories for pattern in patterns for path in directory.glob(pattern)]

@@ -1,0 +1,5 @@
+"""The built-in generated world: plain text and nine labelled sets, without network or licence."""
+
+from elmo_bench.world.writing import WORLD_VERSION, WorldSize, write_world
+
+__all__ = ["WORLD_VERSION", "WorldSize", "write_world"]

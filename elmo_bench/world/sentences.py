@@ -1,0 +1,75 @@
+"""Sentences that remember what every word stands for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from elmo_bench.world.story import Entity, Event
+from elmo_bench.world.tags import lemma, penn_tags
+
+
+@dataclass(frozen=True)
+class Token:
+    """A word, its lemma, its Penn tag, and the shelf or relation that gives its sense."""
+
+    word: str
+    lemma: str
+    tag: str
+    sense: str = ""
+
+
+@dataclass(frozen=True)
+class Mention:
+    """Words that stand for an entity; `name` is the part that is a proper name."""
+
+    start: int
+    end: int  # exclusive
+    entity: Entity
+    name: tuple[int, int] | None = None
+
+
+@dataclass(frozen=True)
+class Argument:
+    """Words that fill a role."""
+
+    start: int
+    end: int
+    role: str
+
+
+@dataclass(frozen=True)
+class Proposition:
+    """A predicate and its arguments."""
+
+    predicate: int
+    lemma: str
+    sense: str
+    arguments: tuple[Argument, ...]
+
+
+@dataclass(frozen=True)
+class Sentence:
+    """Tokens with everything that the views read off."""
+
+    tokens: tuple[Token, ...]
+    mentions: tuple[Mention, ...] = ()
+    propositions: tuple[Proposition, ...] = ()
+    event: Event | None = None
+
+    @property
+    def words(self) -> tuple[str, ...]:
+        return tuple(token.word for token in self.tokens)
+
+
+def tagged(text: str) -> tuple[Token, ...]:
+    """Tokens of a fixed phrase; `word/TAG` where the usual tag is not meant."""
+    return tuple(_token(item) for item in text.split())
+
+
+@cache
+def _token(item: str) -> Token:
+    word, _, tag = item.rpartition("/")
+    if not word:
+        word, tag = item, penn_tags().get(item, "NN")
+    return Token(word, lemma(word, tag), tag)

@@ -1,0 +1,89 @@
+"""Writes the whole generated world: plain text for the biLM and small labelled sets for every task."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+
+from elmo_bench.world.chains import conll2012_chains, write_document
+from elmo_bench.world.entailment import pairs_jsonl
+from elmo_bench.world.lexicon import Scope
+from elmo_bench.world.questions import squad_json
+from elmo_bench.world.seeds import seeded
+from elmo_bench.world.senses import inventory, sense_sentences, unified_xml
+from elmo_bench.world.sentences import Sentence
+from elmo_bench.world.sentiment import write_review
+from elmo_bench.world.story import write_story
+from elmo_bench.world.surface import tell_story
+from elmo_bench.world.tagging import conll2003, conll2012_roles, conllu
+from elmo_bench.world.text import STORY_LENGTH, plain_text
+
+WORLD_VERSION = 5
+"""Raised whenever the same size would give other bytes."""
+
+SPLITS = ("train", "dev", "test")
+Counts = tuple[int, int, int]  # train, dev, test
+
+
+@dataclass(frozen=True)
+class WorldSize:
+    """How much of everything: stories have ten sentences, coreference documents some ten."""
+
+    text: int = 2600  # stories, each followed by reviews, captions and the like
+    heldout: int = 60
+    pos: Counts = (30, 20, 50)  # stories
+    ner: Counts = (40, 20, 50)  # stories
+    srl: Counts = (30, 20, 50)  # stories
+    wsd: Counts = (4, 1, 3)  # sentences for a reading, times two or three
+    sst5: Counts = (200, 200, 600)  # sentences
+    snli: Counts = (600, 300, 600)  # pairs
+    coref: Counts = (60, 30, 60)  # documents
+    squad: Counts = (100, 40, 80)  # paragraphs of six sentences
+
+
+def write_world(directory: Path, size: WorldSize | None = None) -> None:
+    """Write every file of the world below a directory; the bytes depend on WORLD_VERSION and size alone."""
+    for path, content in world_files(size or WorldSize()).items():
+        target = directory / path
+        target.parent.mkdir(parents=True, exist_ok=True)
+        target.write_text(content, encoding="utf-8", newline="\n")
+
+
+def world_files(size: WorldSize) -> dict[str, str]:
+    """Path below the world's directory -> content."""
+    files = {"text/train.txt": plain_text("train", size.text)}
+    files["text/heldout.txt"] = plain_text("heldout", size.heldout)
+    files["wsd/senses.tsv"] = inventory()
+    for index, split in enumerate(SPLITS):
+        pos_stories = told_stories("pos", split, size.pos[index])
+        sentences = [sentence for story in pos_stories for sentence in story]
+        files[f"pos/{split}.conllu"] = conllu(sentences, f"world-{split}")
+        files[f"ner/{split}.conll"] = conll2003(told_stories("ner", split, size.ner[index], about_names=True))
+        roles = told_stories("srl", split, size.srl[index])
+        named = [(f"world/{split}/{number:04d}", story) for number, story in enumerate(roles)]
+        files[f"srl/{split}.gold_conll"] = conll2012_roles(named)
+        data, keys = unified_xml(sense_sentences(split, size.wsd[index]), f"world-{split}")
+        files[f"wsd/{split}/{split}.data.xml"], files[f"wsd/{split}/{split}.gold.key.txt"] = data, keys
+        files[f"sst5/{split}.txt"] = review_trees(split, size.sst5[index])
+        files[f"snli/{split}.jsonl"] = pairs_jsonl(split, size.snli[index])
+        documents = [write_document(split, number, 7) for number in range(size.coref[index])]
+        files[f"coref/{split}.conll"] = conll2012_chains(documents)
+        files[f"squad/{split}.json"] = squad_json(split, size.squad[index])
+    return files
+
+
+def told_stories(part: str, split: str, count: int, *, about_names: bool = False) -> list[Sequence[Sentence]]:
+    """The stories of one split of one part."""
+    stories: list[Sequence[Sentence]] = []
+    for number in range(count):
+        name, randomness = f"{part}/{split}/{number:04d}", seeded(part, split, number)
+        story = write_story(name, Scope(split), randomness, STORY_LENGTH, about_names=about_names)
+        stories.append(tell_story(story, randomness))
+    return stories
+
+
+def review_trees(split: str, count: int) -> str:
+    """One tree per line."""
+    trees = (write_review(Scope(split), seeded("reviews", split, number)) for number in range(count))
+    return "".join(f"{tree}\n" for tree in trees)

@@ -1,0 +1,152 @@
+"""tasks, doctor and validate: what is here, what would go wrong, and the exit code that says so."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.cli import doctor
+from elmo_bench.cli.main import COMMANDS, main
+from tests.support.composition import TASKS
+
+TINY = ("bilm@encoder.bilm=tiny",)
+
+
+@pytest.fixture(scope="module")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> str:
+    return f"paths.cache={tmp_path_factory.mktemp('cache')}"
+
+
+@pytest.mark.parametrize("name", COMMANDS)
+def test_every_command_shows_an_example(name: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises(SystemExit) as left:
+        main([name, "--help"])
+    assert left.value.code == 0
+    assert f"example:\n  python -m elmo_bench {name}" in capsys.readouterr().out
+
+
+def test_every_task_is_listed_with_every_corpus(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    assert main(["tasks", "--json", "--set", f"paths.local={tmp_path}"]) == 0
+    listing = json.loads(capsys.readouterr().out)
+    assert sorted(listing) == TASKS
+    for task in listing.values():
+        sources = {corpus["source"] for corpus in task["corpora"]}
+        assert {"sample", "files"} <= sources
+        defaults = [corpus["source"] for corpus in task["corpora"] if corpus["default"]]
+        assert sorted(defaults) == sorted(sources)  # one for each source
+
+
+def test_a_corpus_is_here_split_by_split(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["tasks", "pos", "--set", f"paths.data={tmp_path}"]
+    assert main(command) == 0
+    before = capsys.readouterr().out
+    assert f"expected: {tmp_path / 'pos' / 'ewt-train.conllu'}" in before
+    assert "to get it: UniversalDependencies/UD_English-EWT" in before
+    (tmp_path / "pos").mkdir()
+    (tmp_path / "pos" / "ewt-dev.conllu").touch()
+    assert main(command) == 0
+    assert "train missing, dev here, test missing" in capsys.readouterr().out
+
+
+def test_a_corpus_of_the_hub_says_where_from(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
+    command = ["tasks", "ner", "--set", f"paths.local={tmp_path}"]
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert re.search(r"data=paper +conll2003\* +columns +hub ", printed)
+    assert "when first used: lhoestq/conll2003 at main from the Hugging Face Hub" in printed
+    assert f"instead of it: {tmp_path / 'conll2003' / 'train.conll'} and so on" in printed
+    (tmp_path / "conll2003").mkdir()
+    (tmp_path / "conll2003" / "dev.conll").touch()  # a run would no longer ask the Hub
+    assert main(command) == 0
+    printed = capsys.readouterr().out
+    assert "train missing, dev here, test missing" in printed
+    assert "when first used" not in printed
+
+
+def test_a_mistyped_task_is_a_usage_error(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["tasks", "nerr"]) == 2
+    assert "did you mean 'ner'?" in capsys.readouterr().err
+
+
+def test_the_doctor_finds_this_machine_well(capsys: pytest.CaptureFixture[str], cache: str) -> None:
+    assert main(["doctor", "--set", cache]) == 0
+    printed = capsys.readouterr().out
+    assert "problem" not in printed
+    assert "self-check         engine and model differ by" in printed
+
+
+@pytest.mark.parametrize(
+    ("requirement", "found"),
+    [("torch>=2.10", []), ("torch>=99", ["expected >=99"]), ("no-such-package>=1", ["not installed"])],
+)
+def test_a_package_out_of_bounds_is_a_problem(requirement: str, found: list[str]) -> None:
+    checks = doctor.check_requirement(requirement)
+    assert [check.state for check in checks] == ["problem"] * len(found)
+    for check, part in zip(checks, found, strict=True):
+        assert part in check.found
+        assert check.remedy == f"pip install '{requirement}'"
+
+
+def test_versions_are_compared_as_numbers() -> None:
+    assert doctor.version_numbers("2.13.0+cpu") == (2, 13, 0)
+    assert doctor.version_numbers("2.9") < doctor.version_numbers("2.10")
+
+
+def test_a_place_that_cannot_be_written_to_is_a_problem(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.os, "access", lambda place, mode: False)
+    assert main(["doctor"]) == 1
+    assert "choose another place: paths.runs=DIR" in capsys.readouterr().out
+
+
+def test_a_run_that_would_work_is_described(capsys: pytest.CaptureFixture[str], cache: str) -> None:
+    assert main(["validate", "task=ner", *TINY, cache]) == 0
+    printed = capsys.readouterr().out
+    assert "gold scores 100.00" in printed
+    assert "layers 0 to 2, 16 dimensions; it will be pre-trained when first needed" in printed
+    assert "NerHead" in printed
+    assert printed.endswith("nothing was found wrong\n")
+
+
+def test_the_place_of_a_baseline_is_known_before_it_runs(
+    capsys: pytest.CaptureFixture[str], cache: str, tmp_path: Path
+) -> None:
+    assert main(["validate", "task=ner", "elmo=none", cache, f"paths.runs={tmp_path}"]) == 0
+    assert f"{tmp_path}/ner/" in (printed := capsys.readouterr().out)
+    assert "-s1: not done yet" in printed
+
+
+@pytest.mark.parametrize(
+    ("overrides", "code", "message"),
+    [
+        (("task=ner", "elmo.layers=7"), 2, "elmo.layers=7 does not exist"),
+        (("task=ner", "elmo.lamda=1"), 2, "did you mean 'elmo.lambda'?"),
+        (("task=nr",), 2, "task=nr: there is no such choice"),
+        (("task=pos", "elmo.where=both"), 2, "elmo.where"),
+        (("task=ner", "words=glove", "words.file=absent.txt"), 3, "absent.txt: no such file"),
+        (("task=ner", "encoder=model", "encoder.directory=absent"), 3, "absent: no such model"),
+    ],
+)
+def test_a_run_that_cannot_work_says_why(
+    overrides: tuple[str, ...], code: int, message: str, capsys: pytest.CaptureFixture[str], cache: str
+) -> None:
+    tiny = () if any(word.startswith("encoder=") for word in overrides) else TINY
+    assert main(["validate", *overrides, *tiny, cache]) == code
+    printed = capsys.readouterr()
+    assert message in printed.out + printed.err
+
+
+def test_a_damaged_line_is_found_with_its_place(
+    capsys: pytest.CaptureFixture[str], cache: str, tmp_path: Path
+) -> None:
+    good, bad = tmp_path / "good.conll", tmp_path / "bad.conll"
+    good.write_text("Ada B-PER\nsang O\n")
+    bad.write_text("Ada B-PER\nsang\n")
+    files = [f"data.train={good}", f"data.dev={good}", f"data.test={bad}"]
+    command = ["validate", "task=ner", "data=files", "encoder=sample", "words=random", *TINY, *files, cache]
+    assert main(command) == 1
+    assert f"{bad}:2: expected 2 columns" in capsys.readouterr().out

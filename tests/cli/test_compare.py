@@ -1,0 +1,141 @@
+"""`compare`: what a person may name, what is printed, and what cannot be compared."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_bench.cli.main import main
+from elmo_bench.fingerprint import hash_file
+from elmo_bench.records import Record, write_counts, write_record
+from tests.support.report_records import ELMO, EXAMPLES, NONE, make_record, publish, rows
+
+PLUGIN = "elmo_bench.tasks.pos.PosTask"  # scores the accuracy that these counts are of
+
+
+def record(seed: int, right: int, elmo: dict[str, Any], **changes: Any) -> Record:
+    made = make_record("pos", seed, right, elmo, **changes)
+    training = {"optimiser": {"name": "adam", "lr": 0.1}, "clip": {"by": "none"}}
+    training |= {"batch_size": 1, "epochs": 1, "patience": 1}
+    task = {**made.config["task"], "plugin": PLUGIN, "settings": {}, "training": training, "sources": {}}
+    return made.model_copy(update={"config": {"task": task}})
+
+
+@pytest.fixture
+def groups(tmp_path: Path) -> tuple[Path, Path]:
+    """The beginnings of two conditions with three seeds each."""
+    names = []
+    for elmo, numbers in ((NONE, (20, 22, 21)), (ELMO, (27, 27, 25))):
+        for seed, right in enumerate(numbers, start=1):
+            run = publish(tmp_path, record(seed, right, elmo), right)
+        names.append(tmp_path / "pos" / run.record.condition[:8])
+    return names[0], names[1]
+
+
+def compare(capsys: Any, *words: object) -> tuple[int, str, str]:
+    code = main(
+        ["compare", *map(str, words), *(["--resamples", "100"] if "--resamples" not in words else [])]
+    )
+    said = capsys.readouterr()
+    return code, said.out, said.err
+
+
+def test_groups_are_paired_by_seed(groups: tuple[Path, Path], capsys: Any) -> None:
+    code, out, _ = compare(capsys, *groups)
+    assert code == 0
+    assert "       1    50.00    67.50   +17.50" in out
+    assert "gain +13.33, 28.1 % of A's error" in out
+    assert "sign-flip p 0.250" in out
+    assert "only A right 0, only B right 7, p 0.016" in out
+    assert "differs: elmo.where none / input" in out
+
+
+def test_json_holds_all_digits(groups: tuple[Path, Path], capsys: Any) -> None:
+    code, out, _ = compare(capsys, *groups, "--json")
+    content = json.loads(out)
+    assert code == 0
+    assert content["gain"] == pytest.approx(40 / 3)
+    assert content["seeds"] == [1, 2, 3]
+    assert content["sign_flip"] == 0.25
+    assert [test["only_second"] for test in content["answers"]] == [7, 5, 4]
+    assert content["mcnemar"] == pytest.approx(2 * 0.0625)
+    assert content["over_examples"]["low"] <= content["gain"] <= content["over_examples"]["high"]
+    assert content["warnings"] == []
+
+
+def test_a_run_directory_and_a_record_file_are_runs(
+    groups: tuple[Path, Path], tmp_path: Path, capsys: Any
+) -> None:
+    published = Path(f"{next(groups[1].parent.glob(groups[1].name + '*-s1.json'))}")
+    directory = tmp_path / "runs" / "0123-s7"
+    own = record(7, 30, NONE)
+    write_counts(directory / "counts.npz", {"dev": rows(30), "test": rows(30)})
+    hashes = {**own.hashes, "counts.npz": hash_file(directory / "counts.npz")}
+    write_record(directory / "result.json", own.model_copy(update={"hashes": hashes}))
+    code, out, _ = compare(capsys, published, directory)
+    assert code == 0  # two single runs are a pair whatever their seeds
+    assert "   1 / 7    67.50    75.00    +7.50" in out
+    assert "nothing to say of one pair" in out
+
+
+def test_a_run_that_was_set_aside_is_not_compared(
+    groups: tuple[Path, Path], tmp_path: Path, capsys: Any
+) -> None:
+    condition = record(1, 10, ELMO).condition
+    for name, right in ((f"{condition}-s1", 30), (f"{condition}-s1.1", 10)):
+        directory = tmp_path / "runs" / "pos" / name
+        write_counts(directory / "counts.npz", {"dev": rows(right), "test": rows(right)})
+        made = record(1, right, ELMO)
+        hashes = {**made.hashes, "counts.npz": hash_file(directory / "counts.npz")}
+        write_record(directory / "result.json", made.model_copy(update={"hashes": hashes}))
+    for place in (directory.parent, directory.with_name(condition[:8])):
+        code, out, _ = compare(capsys, groups[0], place)
+        assert code == 0
+        assert "       1    50.00    75.00   +25.00" in out
+
+
+@pytest.mark.parametrize(
+    ("changes", "difference"),
+    [
+        ({"task_version": 2}, "task_version is 1 in A and 2 in B"),
+        ({"metric": "f1"}, "metric is accuracy in A and f1 in B"),
+        (
+            {"hashes": {"data/test": "8" * 64}, "corpus": "other"},
+            "world (sample, sha256 777777777777) in A and other (sample, sha256 888888888888) in B",
+        ),
+        ({"examples": {"test": 3}}, f"measured on {EXAMPLES} test examples and B on 3"),
+    ],
+)
+def test_what_differs_is_named(
+    changes: dict[str, Any], difference: str, groups: tuple[Path, Path], tmp_path: Path, capsys: Any
+) -> None:
+    run = publish(tmp_path / "other", record(1, 20, ELMO, **changes), 20)
+    code, _, error = compare(capsys, groups[0], run.counts.with_suffix(".json"))
+    assert code == 2
+    assert difference in error
+
+
+def test_two_conditions_are_not_one_side(groups: tuple[Path, Path], capsys: Any) -> None:
+    code, _, error = compare(capsys, groups[0].parent, groups[1])
+    assert code == 2
+    assert "expected the runs of one condition, got 2" in error
+
+
+def test_no_shared_seed_is_an_error(groups: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
+    for seed in (8, 9):
+        run = publish(tmp_path / "other", record(seed, 20, ELMO), 20)
+    code, _, error = compare(capsys, groups[0], run.counts.parent)
+    assert code == 2
+    assert "A has the seeds 1, 2, 3 and B 8, 9" in error
+
+
+def test_nothing_there_and_unknown_metrics_say_what_to_do(groups: tuple[Path, Path], capsys: Any) -> None:
+    code, _, error = compare(capsys, groups[0], groups[0].with_name("zzz"))
+    assert (code, "expected a run directory" in error) == (3, True)
+    code, _, error = compare(capsys, *groups, "--metric", "f1")
+    assert (code, "there are: accuracy" in error) == (2, True)
+    code, _, error = compare(capsys, *groups, "--resamples", "5")
+    assert (code, "at least 100" in error) == (2, True)

@@ -1,0 +1,93 @@
+"""Publishing: what is kept of fine-tuned models, once, and nothing of what was only tried out."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_bench.cli.main import main
+from elmo_bench.records import PerplexityRecord, read_record_of
+from elmo_bench.report.library import read_library
+from elmo_bench.report.perplexities import describe_schedule, summarise_perplexities
+from tests.support.report_records import make_model
+
+TUNED = make_model()["finetuned"]
+
+
+def write_model(root: Path, name: str, **changes: Any) -> Path:
+    directory = root / "models" / name
+    directory.mkdir(parents=True)
+    (directory / "record.json").write_text(json.dumps(make_model(**changes)))
+    return directory
+
+
+def publish(root: Path, *places: Path) -> int:
+    folders = [f"--from={root / 'runs'}", f"--models={root / 'models'}", f"--to={root / 'records'}"]
+    return main(["publish", *map(str, places), *folders])
+
+
+def test_perplexities_are_published_once_and_read_by_the_report(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_model(tmp_path, "small-ner-wikigold")
+    assert publish(tmp_path) == 0
+    assert "1 new, 0 there already" in capsys.readouterr().out
+    (path,) = (tmp_path / "records").rglob("*.json")
+    assert path.relative_to(tmp_path / "records") == Path("perplexity/small-ner-wikigold-111111111111.json")
+    assert str(tmp_path) not in path.read_text()
+    record = read_record_of(PerplexityRecord, path)
+    assert record.streams["text"].after.average == 46.5
+    library = read_library(tmp_path / "records")
+    assert library.perplexities == (record,)
+    assert library.problems == ()
+    before = path.read_bytes()
+    assert publish(tmp_path) == 0
+    assert "0 new, 1 there already" in capsys.readouterr().out
+    assert path.read_bytes() == before
+
+
+def test_other_models_have_nothing_to_publish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    base = write_model(tmp_path, "small", finetuned=None)
+    stopped = write_model(tmp_path, "stopped", finished=False)
+    assert publish(tmp_path) == 3
+    capsys.readouterr()
+    for place in (base, stopped):
+        assert publish(tmp_path, place) == 2
+        assert f"{place}: not fine-tuned on the text of a task, or not to its end" in capsys.readouterr().err
+
+
+def test_what_was_tried_out_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = write_model(tmp_path, "tried", finetuned={**TUNED, "limit": 9})
+    assert publish(tmp_path) == 0
+    assert "0 new, 0 there already, 1 tried out" in capsys.readouterr().out
+    assert publish(tmp_path, place) == 2
+    assert "never published" in capsys.readouterr().err
+
+
+def test_a_damaged_record_of_a_model_is_named(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    place = write_model(tmp_path, "odd", streams={"text": {"before": 3}})
+    assert publish(tmp_path) == 1
+    assert f"{place / 'record.json'}: not a record of a biLM" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("config", "tuned", "words"),
+    [
+        ({"epochs": 1.0, "steps": None}, {}, ""),
+        ({"epochs": 0.5, "steps": None}, {}, "0.5 epochs"),
+        ({"epochs": None, "steps": 2000}, {}, "2,000 steps"),
+        ({"epochs": 2.0, "steps": None}, {"fraction": 0.1}, "10% of the text, 2 epochs"),
+    ],
+)
+def test_another_schedule_than_the_papers_is_said(
+    config: dict[str, Any], tuned: dict[str, Any], words: str, tmp_path: Path
+) -> None:
+    write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned})
+    assert publish(tmp_path) == 0
+    (record,) = read_library(tmp_path / "records").perplexities
+    assert describe_schedule(record) == words
+    line = "ner on wikigold, text: perplexity 103.25 before, 46.50 after fine-tuning of small"
+    assert summarise_perplexities([record]) == line

@@ -1,0 +1,54 @@
+"""The score command: JSON on success, one readable line and the right exit code otherwise."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.cli.main import main
+
+
+@pytest.fixture
+def tagged(tmp_path: Path) -> Path:
+    file = tmp_path / "tagged.conll"
+    file.write_text("Zoë B-PER I-PER\nsaw O O\n\nRome B-LOC O\n", encoding="utf-8")
+    return file
+
+
+def test_ner_prints_json(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ner", str(tagged)]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    assert (figures["precision"], figures["recall"], figures["f1"]) == (100, 50, 66.67)
+    assert figures["types"]["LOC"] == {
+        "precision": 0, "recall": 0, "f1": 0, "correct": 0, "predicted": 0, "gold": 1,
+    }  # fmt: skip
+
+
+def test_accuracy_prints_json(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "accuracy", str(tagged)]) == 0
+    assert json.loads(capsys.readouterr().out) == {"accuracy": 100 / 3, "correct": 1, "answers": 3}
+
+
+def test_failures_are_one_line_with_an_exit_code(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ner", str(tagged.with_suffix(".txt"))]) == 3
+    assert capsys.readouterr().err == f"error: {tagged.with_suffix('.txt')}: no such file\n"
+    assert main(["score", "srl", str(tagged), str(tagged)]) == 1
+    assert capsys.readouterr().err.startswith(f"error: {tagged}:1: expected ")
+    with pytest.raises(SystemExit) as caught:
+        main(["score", "parsing"])
+    assert caught.value.code == 2
+    assert "choose from" in capsys.readouterr().err
+
+
+def test_scoring_loads_no_torch() -> None:
+    metrics = sorted(
+        path.stem for path in (Path(__file__).parents[2] / "elmo_bench" / "metrics").glob("*.py")
+    )
+    names = [f"elmo_bench.metrics.{name}" for name in metrics if name != "__init__"]
+    code = f"import sys, elmo_bench.cli.score, {', '.join(names)}; sys.exit('torch' in sys.modules)"
+    assert len(names) >= 6
+    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

@@ -1,0 +1,199 @@
+"""Nearest neighbours against a search by brute force, whatever the blocks; the command and its record."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from elmo_bench.cli.main import main
+from elmo_bench.data.vectors import WordVectors
+from elmo_bench.encoders import neighbours
+from elmo_bench.encoders.neighbours import (
+    Occurrence,
+    find_neighbours,
+    find_occurrences,
+    find_similar_words,
+)
+from elmo_bench.records import NeighboursRecord, read_records, read_records_of
+from elmo_bench.sweep.neighbours import answer_one, place_answer, read_question
+from elmo_bench.types import DamagedFileError, UsageError, Words
+from elmo_bench.world.lexicon import senses
+from elmo_bench.world.text import plain_text
+from tests.conftest import PROJECT
+from tests.support.composition import compose
+
+LETTERS = "abcdefgh"
+
+
+class Hashed:
+    """A vector for each word, moved by its left neighbour: context as simple as can be."""
+
+    fingerprint, layer_count, dim = "hashed", 2, 6
+
+    def layers(self, sentences: Sequence[Words]) -> list[NDArray[np.float32]]:
+        return [self._of(words) for words in sentences]
+
+    def _of(self, words: Words) -> NDArray[np.float32]:
+        alone = np.stack([np.random.default_rng(ord(word)).normal(size=self.dim) for word in words])
+        moved = alone + 0.5 * np.concatenate([np.zeros((1, self.dim)), alone[:-1]])
+        return np.stack([alone, moved]).astype(np.float32)
+
+
+def corpus(sentences: int) -> list[Words]:
+    generator = np.random.default_rng(0)
+    return [tuple(LETTERS[n] for n in generator.integers(0, 8, size=5)) for _ in range(sentences)]
+
+
+@pytest.mark.parametrize("block_tokens", [1, 17, 10_000])
+@pytest.mark.parametrize("candidates", ["any", "same", "other"])
+def test_neighbours_are_those_of_a_search_by_brute_force(
+    block_tokens: int, candidates: neighbours.Candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "BLOCK_TOKENS", block_tokens)
+    text, encoder = corpus(60), Hashed()
+    queries, total, tokens = find_occurrences(text, "c", 3)
+    assert total == sum(words.count("c") for words in text)
+    assert tokens == sum(map(len, text))
+    *_, (_, around) = find_neighbours(encoder, text, queries, 1, 4, candidates)
+    for query, found in zip(queries, around, strict=True):
+        own = encoder.layers([query.words])[0][1, query.position]
+        best: dict[Words, float] = {}
+        for words in text:
+            for position, vector in enumerate(encoder.layers([words])[0][1]):
+                near = float(vector @ own / np.linalg.norm(vector) / np.linalg.norm(own))
+                fits = candidates == "any" or (words[position] == "c") == (candidates == "same")
+                if words != query.words and fits:
+                    best[words] = max(near, best.get(words, -1.0))
+        expected = sorted(best.values(), reverse=True)[:4]
+        assert [near for _, near in found.nearest()] == pytest.approx(expected, abs=1e-5)
+        assert query.words not in [occurrence.words for occurrence, _ in found.nearest()]
+
+
+def test_static_neighbours_leave_the_word_itself_out() -> None:
+    matrix = np.array([[1, 0], [0.9, 0.1], [0, 1], [-1, 0]], dtype=np.float32)
+    vectors = WordVectors(("play", "game", "tree", "work"), matrix)
+    assert [word for word, _ in find_similar_words(vectors, "Play", 2)] == ["game", "tree"]
+    assert find_similar_words(vectors, "absent", 2) == []
+
+
+def test_an_occurrence_names_its_word() -> None:
+    assert Occurrence(("a", "fine", "play"), 2).word == "play"
+
+
+@pytest.fixture
+def places(tmp_path: Path) -> list[str]:
+    """A corpus, static vectors, and the command that asks about them."""
+    text, vectors = tmp_path / "text.txt", tmp_path / "vectors.txt"
+    text.write_text("a fine play\nthe play was long\nthey play well\nno match here\n")
+    rows = {"play": "1 0 0", "game": "0.9 0.1 0", "fine": "0 1 0", "long": "0 0.9 0.2", "they": "0 0 1"}
+    vectors.write_text("".join(f"{word} {row}\n" for word, row in rows.items()))
+    words = ["--encoder", "words", "--set", f"encoder.file={vectors}", "--vectors", str(vectors)]
+    return ["neighbours", "play", "--corpus", str(text), *words]
+
+
+def test_static_vectors_are_an_encoder_like_any_other(
+    places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*places, "--queries", "1", "--count", "2"]) == 0
+    printed = capsys.readouterr().out
+    assert "game 0.99" in printed
+    assert "        a fine [play]" in printed
+    assert "  1.000 the [play] was long" in printed
+    assert "  1.000 they [play] well" in printed
+
+
+def test_a_sentence_of_ones_own_is_asked_about(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main([*places, "--sentence", "so long", "--word", "long", "--count", "1", "--json"]) == 0
+    record = json.loads(capsys.readouterr().out)
+    assert record["kind"] == "neighbours"
+    assert record["contexts"][0]["query"] == {"sentence": ["so", "long"], "position": 1, "near": None}
+    nearest = record["contexts"][0]["nearest"][0]
+    assert (nearest["sentence"][nearest["position"]], nearest["near"]) == ("long", 1.0)
+
+
+def test_a_record_is_kept_once_beside_those_of_runs(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for said in ("kept as", "already kept as"):
+        assert main([*places, "--record", str(tmp_path / "records")]) == 0
+        assert capsys.readouterr().err.splitlines()[-1].startswith(said)
+    ((path, record),) = read_records_of(NeighboursRecord, tmp_path / "records")
+    assert path.parent.name == "neighbours"
+    assert record.occurrences == 3
+    assert list(read_records(tmp_path / "records")) == []
+    (tmp_path / "records" / "damaged.json").write_text("{")
+    with pytest.raises(DamagedFileError, match=r"damaged\.json"):
+        list(read_records(tmp_path / "records"))
+
+
+@pytest.fixture
+def asked(places: list[str], tmp_path: Path) -> dict[str, Any]:
+    """The same question as the job of an experiment."""
+    text, vectors = tmp_path / "text.txt", tmp_path / "vectors.txt"
+    question = ["+experiment=table4", "word=play", f"corpus={text}", "encoder=words"]
+    files = [f"encoder.file={vectors}", f"words.file={vectors}", f"paths.records={tmp_path / 'records'}"]
+    return compose(*question, *files, entry="neighbours")
+
+
+def test_an_experiment_answers_once(asked: dict[str, Any]) -> None:
+    assert not place_answer(asked).done
+    path = answer_one(asked)
+    found = place_answer(asked)
+    assert (found.record, found.done) == (path, True)
+    before = path.stat().st_mtime_ns
+    assert answer_one(asked) == path
+    assert path.stat().st_mtime_ns == before
+    (Path(asked["corpus"])).write_text("another play\na play\n")  # what is read is part of the question
+    other = place_answer(asked)
+    assert not other.done and other.record != path
+
+
+@pytest.mark.parametrize(
+    ("data", "encoder", "word", "corpus"),
+    [("sample", "sample", "bank", "world"), ("open", "small", "play", "wsd/semcor")],
+)
+def test_an_experiment_follows_its_data(data: str, encoder: str, word: str, corpus: str) -> None:
+    question, setting = read_question(compose("+experiment=table4", f"data={data}", entry="neighbours"))
+    assert (question.word, question.corpus, setting.encoder.name) == (word, corpus, encoder)
+    with pytest.raises(UsageError, match=r"data\.corpus: neighbours are sought in a whole text"):
+        read_question(compose("+experiment=table4", f"data={data}", "data.corpus=x", entry="neighbours"))
+
+
+def test_the_word_asked_of_the_generated_world_is_ambiguous_and_occurs() -> None:
+    word = compose("+experiment=table4", entry="neighbours")["word"]
+    assert len(senses()[word, "n"]) == 2
+    assert plain_text("train", 40).split().count(word) >= 3
+
+
+def test_published_runs_are_read_as_before() -> None:
+    assert len(list(read_records(PROJECT / "results" / "records"))) > 0
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (["--corpus", "absent"], 3, "absent: no such file, and no such corpus"),
+        (["--layer", "1"], 2, "layers 0 to 0"),
+        (["--sentence", "no such word"], 2, "'play' is not one of its tokens"),
+        (["--word", "x"], 2, "give a sentence too"),
+        (["--count", "0"], 2, "at least 1"),
+        (["--vectors", "absent"], 3, "absent: no such file"),
+        (["--encoder", "wordz"], 2, "did you mean 'words'?"),
+    ],
+)
+def test_what_does_not_fit_is_named(
+    words: list[str], code: int, message: str, places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*places, *words]) == code
+    assert message in capsys.readouterr().err
+
+
+def test_a_word_that_does_not_occur_is_named(places: list[str], capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["neighbours", "opera", *places[2:]]) == 2
+    assert "'opera' does not occur" in capsys.readouterr().err

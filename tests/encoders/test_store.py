@@ -1,0 +1,298 @@
+"""The store: equal bits from every mode, a plan that depends on the set alone, and what a person is told."""
+
+from __future__ import annotations
+
+import argparse
+import random
+import shutil
+from collections import namedtuple
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+from elmo_bench.cli import store as command
+from elmo_bench.data.vectors import WordTable
+from elmo_bench.encoders import store as store_module
+from elmo_bench.encoders.plan import Plan
+from elmo_bench.encoders.protocol import EncoderCard
+from elmo_bench.encoders.shards import in_units
+from elmo_bench.encoders.store import Store, Unit
+from elmo_bench.encoders.words import WordEncoder
+from elmo_bench.types import BenchError, UsageError, Words
+from tests.support.company_encoder import CARD, CompanyEncoder, sentences
+
+TEXT = sentences()
+
+
+@pytest.fixture(autouse=True)
+def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Some ten shards from three hundred sentences."""
+    monkeypatch.setattr(store_module, "SHARD_BYTES", 8_000)
+    monkeypatch.setattr("elmo_bench.encoders.plan.BATCH_TOKENS", 64)
+
+
+def make_store(root: Path, encoder: CompanyEncoder | None = None, **options: Any) -> Store:
+    return Store(root, CARD, lambda: encoder or CompanyEncoder(), **{"progress": False, **options})
+
+
+def no_encoder() -> CompanyEncoder:
+    raise AssertionError("nothing should have to be computed")
+
+
+def expected(words: Words, dtype: Any) -> torch.Tensor:
+    """The plan's batch of one sentence, encoded independently of the store."""
+    plan = Plan.make(TEXT, 1)
+    batch = plan.batch_of(plan.sequences.index(words))
+    company = plan.sequences[batch.start : batch.stop]
+    return torch.from_numpy(CompanyEncoder().layers(company)[company.index(words)].astype(dtype))
+
+
+@pytest.mark.parametrize("dtype", ["float16", "float32"])
+@pytest.mark.parametrize("mode", ["disk", "ram", "off"])
+def test_every_mode_gives_the_same_bits(tmp_path: Path, mode: Any, dtype: Any) -> None:
+    unit = make_store(tmp_path, mode=mode, dtype=dtype).open("data", TEXT)
+    for words in TEXT:
+        assert torch.equal(unit.layers(words), expected(words, dtype))
+        assert unit.layers(words).dtype == getattr(torch, dtype)
+    assert any(tmp_path.iterdir()) == (mode == "disk")
+
+
+def test_off_stays_exact_when_memory_is_short(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(store_module, "FRESH_BYTES", 3_000)
+    encoder = CompanyEncoder()
+    unit = make_store(tmp_path, encoder, mode="off").open("data", TEXT)
+    for words in TEXT:
+        assert torch.equal(unit.layers(words), expected(words, "float16"))
+    assert len(encoder.batches) > len(set(encoder.batches))  # some had to be computed again
+    again = len(encoder.batches)
+    unit.layers(TEXT[-1])
+    assert len(encoder.batches) == again  # the last one is still there
+
+
+def test_off_computes_each_batch_once_while_memory_lasts(tmp_path: Path) -> None:
+    encoder = CompanyEncoder()
+    unit = make_store(tmp_path, encoder, mode="off").open("data", TEXT)
+    assert encoder.batches == []
+    for words in [*TEXT, *TEXT]:
+        unit.layers(words)
+    assert len(encoder.batches) == len(set(encoder.batches)) > 10
+
+
+def test_a_batch_is_its_sentences_with_zeros_behind(tmp_path: Path) -> None:
+    unit = make_store(tmp_path).open("data", TEXT)
+    chosen = [TEXT[5], (), TEXT[0], TEXT[5], TEXT[77]]
+    layers, mask = unit.batch(chosen)
+    time = max(map(len, chosen))
+    assert layers.shape == (5, CARD.layer_count, time, CARD.dim)
+    assert mask.sum(dim=1).tolist() == [len(words) for words in chosen]
+    for row, words in enumerate(chosen):
+        assert torch.equal(layers[row, :, : len(words)], unit.layers(words))
+        assert layers[row, :, len(words) :].count_nonzero() == 0
+        assert mask[row, : len(words)].all()
+    layers, mask = unit.batch([])
+    assert layers.shape == (0, 3, 0, 8) and mask.shape == (0, 0)
+    assert unit.layers(()).shape == (3, 0, 8)
+
+
+def test_writing_into_a_batch_does_not_reach_the_store(tmp_path: Path) -> None:
+    unit = make_store(tmp_path).open("data", TEXT)
+    unit.layers(TEXT[0]).fill_(7)
+    unit.batch([TEXT[0]])[0].fill_(7)
+    assert torch.equal(unit.layers(TEXT[0]), expected(TEXT[0], "float16"))
+
+
+def test_a_full_store_is_read_without_its_encoder(tmp_path: Path) -> None:
+    make_store(tmp_path).open("data", TEXT)
+    reader = Store(tmp_path, CARD, no_encoder, progress=False)
+    shuffled = random.Random(3).sample(TEXT, len(TEXT))
+    unit = reader.open("data", shuffled)
+    assert torch.equal(unit.layers(TEXT[0]), expected(TEXT[0], "float16"))
+
+
+def test_layer_zero_is_kept_once(tmp_path: Path) -> None:
+    make_store(tmp_path).open("data", TEXT)
+    tokens = sum(map(len, set(TEXT)))
+    written = sum(np.load(path).nbytes for path in tmp_path.rglob("*.npy"))
+    assert written == tokens * (3 * 8 - 4) * 2
+
+
+@pytest.mark.parametrize(
+    ("encoder", "data", "dtype", "text"),
+    [
+        ("other", "data", "float16", TEXT),
+        (CARD.fingerprint, "other", "float16", TEXT),
+        (CARD.fingerprint, "data", "float32", TEXT),
+        (CARD.fingerprint, "data", "float16", [*TEXT[:-1], ("one", "more")]),
+    ],
+)
+def test_whatever_decides_the_bits_has_its_own_unit(
+    tmp_path: Path, encoder: str, data: str, dtype: Any, text: list[Words]
+) -> None:
+    make_store(tmp_path).open("data", TEXT)
+    card = EncoderCard(CARD.name, encoder, CARD.layer_count, CARD.dim, CARD.repeats_halves)
+    Store(tmp_path, card, lambda: CompanyEncoder(encoder), dtype, progress=False).open(data, text)
+    assert len(list(tmp_path.glob("*/unit.json"))) == 2
+
+
+def test_the_plan_depends_on_the_set_alone() -> None:
+    plan = Plan.make(TEXT, 50)
+    for seed in range(5):
+        order = random.Random(seed).sample([*TEXT, (), *TEXT], 2 * len(TEXT) + 1)
+        assert Plan.make(order, 50) == plan
+    assert plan.sequences == tuple(sorted(set(TEXT), key=lambda words: (len(words), words)))
+    positions = [n for shard in plan.shards for batch in shard.batches for n in batch]
+    assert positions == list(range(len(plan.sequences)))
+    for shard in plan.shards:
+        assert shard.tokens == sum(len(plan.sequences[n]) for batch in shard.batches for n in batch)
+        for batch in shard.batches:
+            assert all(plan.batch_of(n) == batch for n in batch)
+    assert all(shard.tokens >= 50 for shard in plan.shards[:-1])
+
+
+def test_batches_are_as_large_as_their_bound_allows(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("elmo_bench.encoders.plan.BATCH_TOKENS", 10)
+    text = [(str(n),) * length for length in (1, 3, 4, 5, 11) for n in range(4)]
+    plan = Plan.make(text, 10**9)
+    assert len(plan.shards) == 1
+    lengths = [[len(plan.sequences[n]) for n in batch] for batch in plan.shards[0].batches]
+    assert lengths == [[1, 1, 1, 1, 3, 3], [3, 3, 4], [4, 4], [4, 5], [5, 5], [5], [11], [11], [11], [11]]
+
+
+def test_word_boundaries_are_part_of_a_plan() -> None:
+    texts = [[("a", "b")], [("a b",)], [("a",), ("b",)], [('a", "b',)], []]
+    assert len({Plan.make(text, 50).digest for text in texts}) == len(texts)
+
+
+@pytest.mark.parametrize("mode", ["disk", "ram", "off"])
+def test_a_file_without_sentences_is_fine(tmp_path: Path, mode: Any) -> None:
+    unit = Store(tmp_path, CARD, no_encoder, mode=mode, progress=False).open("data", [(), ()])
+    assert unit.batch([()])[0].shape == (1, 3, 0, 8)
+
+
+def test_a_sentence_of_another_file_is_named(tmp_path: Path) -> None:
+    unit = make_store(tmp_path, mode="off").open("data", TEXT)
+    with pytest.raises(BenchError, match="not opened for the sentence 'Who is this'"):
+        unit.layers(("Who", "is", "this"))
+
+
+def test_the_size_is_told_before_filling_and_never_again(tmp_path: Path) -> None:
+    said: list[str] = []
+    make_store(tmp_path, say=said.append).open("data", TEXT)
+    tokens = sum(map(len, set(TEXT)))
+    assert len(said) == 1
+    assert f"{tokens:,} tokens x 40 bytes = {in_units(tokens * 40)} from encoder company" in said[0]
+    assert f"free in {tmp_path}" in said[0]
+    make_store(tmp_path, say=said.append).open("data", TEXT)
+    assert len(said) == 1
+
+
+def test_a_fill_that_does_not_fit_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    usage = namedtuple("usage", "total used free")
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 10**6 - 999, 999))
+    with pytest.raises(UsageError, match=r"999 bytes free in .*store\.mode=off") as refusal:
+        Store(tmp_path, CARD, no_encoder, progress=False).open("data", TEXT)
+    assert refusal.value.exit_code == 2
+    assert list(tmp_path.rglob("unit.json")) == []
+    assert make_store(tmp_path, mode="off").open("data", TEXT).layers(TEXT[0]).shape[0] == 3
+    tokens = sum(map(len, set(TEXT)))
+    monkeypatch.setattr(shutil, "disk_usage", lambda path: usage(10**6, 0, tokens * 40))
+    make_store(tmp_path).open("data", TEXT)  # just enough
+
+
+class Wrong(CompanyEncoder):
+    """An encoder that breaks one promise."""
+
+    def __init__(self, fault: str) -> None:
+        super().__init__(fingerprint="other" if fault == "fingerprint" else CARD.fingerprint)
+        self.fault = fault
+
+    def layers(self, sentences: Any) -> Any:
+        answers = super().layers(sentences)
+        if self.fault == "halves":
+            answers[0][0, 0, 0] += 1
+        if self.fault == "shape":
+            answers[0] = answers[0][:2]
+        if self.fault == "range":
+            answers[0][1, 0, 0] = 7e4
+        if self.fault == "nan":
+            answers[0][2, 0, 0] = np.nan
+        return answers[1:] if self.fault == "count" else answers
+
+
+@pytest.mark.parametrize(
+    ("fault", "message"),
+    [
+        ("fingerprint", "company should have fingerprint"),
+        ("halves", "does not repeat"),
+        ("shape", r"shape \(2, 1, 8\) instead of \(3, 1, 8\)"),
+        ("range", r"float16 cannot hold .* store\.dtype=float32"),
+        ("nan", "cannot hold"),
+        ("count", "answers for"),
+    ],
+)
+def test_a_wrong_encoder_is_not_stored(tmp_path: Path, fault: str, message: str) -> None:
+    with pytest.raises(BenchError, match=message):
+        make_store(tmp_path, Wrong(fault)).open("data", TEXT)
+    assert list(tmp_path.rglob("*.npy")) == []
+
+
+def test_static_words_are_an_encoder_of_one_layer(tmp_path: Path) -> None:
+    matrix = torch.tensor([[0.0, 0, 0], [0, 0, 0], [1, 2, 3], [4, 5, 6]])
+    encoder = WordEncoder(WordTable(("new", "York"), matrix, trainable=False))
+    unit: Unit = Store(tmp_path, encoder.card(), lambda: encoder, progress=False).open(
+        "data", [("New", "York", "?"), ("York",)]
+    )
+    layers, _ = unit.batch([("York",), ("New", "York", "?")])
+    assert layers.float().tolist() == [
+        [[[4, 5, 6], [0, 0, 0], [0, 0, 0]]],
+        [[[1, 2, 3], [4, 5, 6], [0, 0, 0]]],
+    ]
+    changed = WordEncoder(WordTable(("new", "York"), matrix + 1, trainable=False))
+    renamed = WordEncoder(WordTable(("old", "York"), matrix, trainable=False))
+    assert len({encoder.fingerprint, changed.fingerprint, renamed.fingerprint}) == 3
+
+
+def run_command(*arguments: str) -> None:
+    parser = argparse.ArgumentParser()
+    command.configure(parser)
+    command.run(parser.parse_args(arguments))
+
+
+def test_list_and_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    run_command("list", "--root", str(tmp_path / "none"))
+    assert "nothing is stored" in capsys.readouterr().out
+    make_store(tmp_path).open("data", TEXT, label="wikigold train")
+    other = EncoderCard("second", "beef" * 8, 3, 8, True)
+    Store(tmp_path, other, lambda: CompanyEncoder("beef" * 8), progress=False).open("data", TEXT)
+    next(tmp_path.rglob("00003.sha256")).unlink()
+    capsys.readouterr()
+
+    run_command("list", "--root", str(tmp_path))
+    table = capsys.readouterr().out.splitlines()
+    rows = {line.split()[0]: line for line in table}
+    assert "c0ffeec0ffee" in rows["company"] and "wikigold train" in rows["company"]
+    assert "beefbeefbeef" in rows["second"] and "float16" in rows["second"] and " 0 s" in rows["second"]
+    assert sum("incomplete" in line for line in table) == 1
+    assert table[-1].startswith("2 in ")
+
+    with pytest.raises(UsageError, match=r"--encoder third: .* company \(c0ffeec0ffee\), second"):
+        run_command("clean", "--encoder", "third", "--root", str(tmp_path))
+    size = sum(path.stat().st_size for path in tmp_path.rglob("*.*") if path.suffix != ".lock")
+    run_command("clean", "--encoder", "beef", "--root", str(tmp_path))
+    assert "freed" in capsys.readouterr().out
+    assert len(list(tmp_path.glob("*/unit.json"))) == 1
+    left = sum(path.stat().st_size for path in tmp_path.rglob("*.*") if path.suffix != ".lock")
+    run_command("clean", "--all", "--root", str(tmp_path))
+    assert f"{in_units(left)} freed" in capsys.readouterr().out
+    assert 0 < left < size
+    assert [path for path in tmp_path.rglob("*") if path.suffix != ".lock"] == []
+
+
+def test_sizes_and_ages_are_readable() -> None:
+    assert [in_units(n) for n in (0, 999, 1000, 2_500_000, 7 * 10**9, 10**12)] == [
+        "0 bytes", "999 bytes", "1.0 kB", "2.5 MB", "7.0 GB", "1.0 TB",
+    ]  # fmt: skip
+    assert [command.age(s) for s in (-1, 59, 60, 3600, 86400 * 3)] == ["0 s", "59 s", "1 min", "1 h", "3 d"]

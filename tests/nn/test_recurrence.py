@@ -1,0 +1,106 @@
+"""The packed recurrences against torch's own LSTM and against the formula step by step."""
+
+from __future__ import annotations
+
+import itertools
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_bench.nn.layers import BiLstm
+from elmo_bench.nn.products import multiply, multiply_with_gradient
+from elmo_bench.nn.recurrence import Packing, scan_highway_lstm
+
+THREE_LENGTHS = list(itertools.product([1, 2, 4], repeat=3))
+
+
+def mask_of(lengths: tuple[int, ...], time: int) -> Tensor:
+    return torch.arange(time) < torch.tensor(lengths).unsqueeze(1)
+
+
+@pytest.mark.parametrize("extra", [0, 2])
+@pytest.mark.parametrize("lengths", THREE_LENGTHS, ids=str)
+def test_bilstm_is_torchs_in_values_and_gradients(lengths: tuple[int, ...], extra: int) -> None:
+    torch.manual_seed(0)
+    layer = BiLstm(5, 3).double()
+    mask = mask_of(lengths, max(lengths) + extra)
+    x = torch.randn(*mask.shape, 5, dtype=torch.float64, requires_grad=True)
+    ours, theirs = layer.run_packed(x, mask), layer.run_library(x, mask)
+    torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
+    weights = torch.randn_like(ours)
+    variables = [x, *(parameter for parameter in layer.parameters() if parameter.requires_grad)]
+    for mine, reference in zip(
+        torch.autograd.grad((ours * weights).sum(), variables),
+        torch.autograd.grad((theirs * weights).sum(), variables),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, reference, rtol=1e-11, atol=1e-13)
+
+
+def test_bilstm_is_torchs_in_single_precision() -> None:
+    torch.manual_seed(0)
+    layer, mask = BiLstm(64, 32), mask_of((30, 7, 19), 30)
+    x = torch.randn(*mask.shape, 64)
+    torch.testing.assert_close(layer.run_packed(x, mask), layer.run_library(x, mask), rtol=0, atol=2e-6)
+
+
+def test_highway_lstm_is_its_formula() -> None:
+    torch.manual_seed(0)
+    lengths, hidden = (2, 4, 1), 3
+    packing = Packing.of(mask_of(lengths, 4))
+    tokens = sum(lengths)
+    gates = torch.randn(tokens, 5 * hidden, dtype=torch.float64, requires_grad=True)
+    carried = torch.randn(tokens, hidden, dtype=torch.float64, requires_grad=True)
+    recurrent = torch.randn(5 * hidden, hidden, dtype=torch.float64, requires_grad=True)
+    kept = torch.tensor([[1.5, 0.0, 1.5], [1.5, 1.5, 1.5], [0.0, 1.5, 0.0]], dtype=torch.float64)
+    expected = torch.empty(tokens, hidden, dtype=torch.float64)
+    by_row = packing.order.tolist()
+    for place, row in enumerate(by_row):
+        state = cell = torch.zeros(hidden, dtype=torch.float64)
+        for step in range(lengths[row]):
+            token = sum(packing.sizes[:step]) + place
+            enter, forget, candidate, opened, transform = (gates[token] + recurrent @ state).chunk(5)
+            cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
+            new = opened.sigmoid() * cell.tanh()
+            state = kept[place] * (transform.sigmoid() * new + (1 - transform.sigmoid()) * carried[token])
+            expected[token] = state
+    ours = scan_highway_lstm(gates, carried, recurrent, kept, packing)
+    torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-14)
+    weights = torch.randn_like(ours)
+    for mine, reference in zip(
+        torch.autograd.grad((ours * weights).sum(), [gates, carried, recurrent]),
+        torch.autograd.grad((expected * weights).sum(), [gates, carried, recurrent]),
+        strict=True,
+    ):
+        torch.testing.assert_close(mine, reference, rtol=1e-11, atol=1e-13)
+
+
+@pytest.mark.parametrize("lengths", THREE_LENGTHS, ids=str)
+def test_packing_visits_every_token_once_in_both_directions(lengths: tuple[int, ...]) -> None:
+    mask = mask_of(lengths, 4)
+    packing = Packing.of(mask)
+    assert sorted(packing.forwards.tolist()) == mask.flatten().nonzero().flatten().tolist()
+    assert packing.forwards[packing.turned].equal(packing.backwards)
+    assert packing.backwards[packing.turned].equal(packing.forwards)
+    x = torch.randn(*mask.shape, 2)
+    whole = packing.unpack(x.flatten(0, 1)[packing.forwards], mask)
+    assert whole.equal(x * mask.unsqueeze(2))
+
+
+def test_turning_twice_changes_nothing_and_gradients_turn_back() -> None:
+    torch.manual_seed(0)
+    packing = Packing.of(mask_of((3, 1, 4), 4))
+    packed = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+    assert packing.turn(packing.turn(packed)).equal(packed)
+    assert torch.autograd.gradcheck(packing.turn, (packed,))
+
+
+def test_products_agree_with_torch() -> None:
+    torch.manual_seed(0)
+    x, weight = torch.randn(7, 33, requires_grad=True), torch.randn(5, 33, requires_grad=True)
+    torch.testing.assert_close(multiply(x, weight.T), x @ weight.T)
+    ours = torch.autograd.grad(multiply_with_gradient(x, weight).square().sum(), [x, weight])
+    theirs = torch.autograd.grad((x @ weight.T).square().sum(), [x, weight])
+    for mine, reference in zip(ours, theirs, strict=True):
+        torch.testing.assert_close(mine, reference)

@@ -1,0 +1,93 @@
+"""Which changes make another run, and which do not."""
+
+from __future__ import annotations
+
+import pytest
+
+from elmo_bench.run.identity import condition_of, identify
+from tests.support.composition import run_config
+
+DATA = {"train": "a", "dev": "b", "test": "c"}
+
+
+def condition(
+    *overrides: str, data: dict[str, str] = DATA, encoder: str = "e", words: str | None = None
+) -> str:
+    return condition_of(identify(run_config("task=ner", *overrides), 1, data, encoder, words))
+
+
+@pytest.mark.parametrize(
+    "overrides",
+    [
+        ("elmo.lambda=0.5",),
+        ("encoder=untrained",),
+        ("elmo.layers=last",),
+        ("elmo.layer_norm=true",),
+        ("elmo.gamma=fixed",),
+        ("store.dtype=float32",),
+        ("paths.runs=elsewhere", "tracking=wandb", "trainer.threads=1", "force=true", "store.mode=ram"),
+    ],
+)
+def test_the_baseline_is_one_run_whatever_elmo_would_have_been(overrides: tuple[str, ...]) -> None:
+    assert condition("elmo=none", *overrides) == condition("elmo=none")
+
+
+def test_the_baseline_is_one_run_for_all_encoders() -> None:
+    assert condition("elmo=none", encoder="e") == condition("elmo=none", encoder="another")
+
+
+def test_the_order_of_overrides_does_not_matter() -> None:
+    assert condition("elmo.lambda=0.5", "elmo.layer_norm=true") == condition(
+        "elmo.layer_norm=true", "elmo.lambda=0.5"
+    )
+
+
+@pytest.mark.parametrize("override", ["elmo.lambda=0.5", "elmo.layer_norm=true"])
+def test_what_a_single_layer_does_not_read_does_not_matter(override: str) -> None:
+    assert condition("elmo=last", override) == condition("elmo=last")
+
+
+def test_the_seed_is_not_part_of_the_condition() -> None:
+    assert condition("seed=1") == condition("seed=2")
+
+
+def test_paths_and_devices_are_not_part_of_the_condition() -> None:
+    assert condition("paths.cache=elsewhere", "trainer.threads=1", "tracking=wandb") == condition()
+
+
+@pytest.mark.parametrize(
+    "override",
+    [
+        "elmo.lambda=0.5",
+        "elmo.lambda=0",
+        "elmo.where=output",
+        "elmo.layers=last",
+        "elmo.layers=0",
+        "elmo.layer_norm=true",
+        "elmo.dropout=0.1",
+        "elmo.gamma=fixed",
+        "words=none",
+        "words.dim=10",
+        "size=paper",
+        "data.fraction=0.5",
+        "data.limit=10",
+        "limit=10",
+        "debug=fast",
+        "store.dtype=float32",
+        "trainer.precision=bf16-mixed",
+        "task.training.epochs=3",
+        "task.training.optimiser.lr=0.1",
+        "task.settings.head.dropout=0.1",
+    ],
+)
+def test_whatever_changes_a_number_is_another_run(override: str) -> None:
+    assert condition(override) != condition()
+
+
+def test_other_data_encoder_words_or_task_version_is_another_run() -> None:
+    base = condition()
+    assert condition(data={**DATA, "train": "x"}) != base
+    assert condition(encoder="another") != base
+    assert condition(words="w") != base
+    config = run_config("task=ner")
+    assert condition_of(identify(config, 2, DATA, "e", None)) != base

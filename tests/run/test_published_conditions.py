@@ -1,0 +1,58 @@
+"""Published runs keep their names: moving or renaming code must not orphan them."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+
+from elmo_bench.catalog import read_task
+from elmo_bench.config import RunConfig, read_config
+from elmo_bench.records import Record, read_records
+from elmo_bench.run.identity import condition_of, identify
+from tests.conftest import PROJECT
+from tests.support.composition import compose
+
+PUBLISHED = {path.stem: record for path, record in read_records(PROJECT / "results" / "records")}
+
+
+@pytest.fixture(scope="module")
+def machine() -> dict[str, Any]:
+    """The parts of a configuration that are not kept in a record or not part of a condition."""
+    values = compose("task=ner")
+    return {key: values[key] for key in ("paths", "encoder")}
+
+
+def test_there_are_published_runs() -> None:
+    assert PUBLISHED
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED))
+def test_a_published_condition_is_what_its_configuration_makes(name: str, machine: dict[str, Any]) -> None:
+    record = PUBLISHED[name]
+    identity = recompute(record, machine)
+    assert json.loads(json.dumps(identity)) == record.identity
+    assert name == f"{record.condition}-s{record.seed}" == f"{condition_of(identity)}-s{record.seed}"
+
+
+@pytest.mark.parametrize("name", sorted(PUBLISHED)[:1])
+def test_where_the_code_of_a_task_lies_is_not_part_of_a_condition(name: str, machine: dict[str, Any]) -> None:
+    record = PUBLISHED[name]
+    moved = recompute(record, machine, plugin="somewhere.else.NerTask")
+    assert condition_of(moved) == record.condition
+
+
+def recompute(record: Record, machine: dict[str, Any], plugin: str = "") -> dict[str, Any]:
+    """The identity that today's code makes of a record's configuration."""
+    task = {**record.config["task"], "plugin": plugin or read_task(record.task).plugin}
+    config = read_config(RunConfig, {**record.config, **machine, "task": task})
+    known = record.identity
+    identity = identify(
+        config,
+        record.task_version,
+        known["data_sha256"],
+        known["encoder_fingerprint"],
+        known["words_sha256"],
+    )
+    return {**identity, "numerics": known["numerics"]}  # a later version of the same arithmetic

@@ -1,0 +1,153 @@
+"""Small published records with fixed numbers, as the tests of report and compare need them."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.records import Record, write_counts, write_record
+from elmo_bench.report.comparison import Run
+from elmo_bench.types import Counts
+
+ELMO = {
+    "where": "input",
+    "layers": "all",
+    "lambda": 0.1,
+    "layer_norm": False,
+    "dropout": 0.5,
+    "gamma": "learned",
+}
+DEFAULTS = {key: value for key, value in ELMO.items() if key not in ("layers", "gamma")}
+NONE = {"where": "none"}
+EXAMPLES = 40
+
+
+def rows(right: int) -> list[Counts]:
+    """Counts of EXAMPLES examples of which so many are right."""
+    return [{"correct": float(number < right), "answers": 1.0} for number in range(EXAMPLES)]
+
+
+def curve(best: float, epochs: int = 6) -> list[dict[str, float]]:
+    """A learning curve that rises to its best value in the last epoch but one."""
+    steps = [0.3, 0.6, 0.8, 0.9, 1.0, 0.95][:epochs]
+    return [{"epoch": float(n), "loss": 1.0 / n, "dev": best * step} for n, step in enumerate(steps, start=1)]
+
+
+def make_record(task: str, seed: int, right: int, elmo: dict[str, Any], **changes: Any) -> Record:
+    """One run; `changes` replaces fields, and those of `identity` are merged."""
+    encoder = None if elmo == NONE else "sample"
+    plain = {
+        key: value
+        for key, value in elmo.items()
+        if elmo.get("layers") == "all" or key not in ("lambda", "layer_norm")
+    }
+    identity = {
+        "task": {"name": task},
+        "elmo": plain,
+        "words": {"kind": "random", "dim": 50},
+        "data": {"source": "sample", "corpus": None, "fraction": 1.0, "limit": None},
+        "encoder_fingerprint": "e" * 64 if encoder else None,
+        "words_sha256": None,
+        "data_sha256": {"test": "7" * 64},
+        "task_version": 1,
+        "numerics": 1,
+        **changes.pop("identity", {}),
+    }
+    score = 100 * right / EXAMPLES
+    fields: dict[str, Any] = {
+        "task": task,
+        "task_version": identity["task_version"],
+        "metric": "accuracy",
+        "condition": hash_value(identity)[:12],
+        "seed": seed,
+        "source": "sample",
+        "corpus": "world",
+        "size": "sample",
+        "encoder": encoder,
+        "debug": False,
+        "identity": identity,
+        "config": {"task": {"name": task, "plugin": "elmo_bench.tasks.ner.NerTask", "elmo": DEFAULTS}},
+        "scores": {"dev": {"accuracy": score}, "test": {"accuracy": score}},
+        "examples": {"train": 10, "dev": EXAMPLES, "test": EXAMPLES},
+        "curve": curve(score),
+        "best_epoch": 5,
+        "learnt": {} if elmo == NONE else {"input": {"weights": [0.2, 0.5, 0.3], "gamma": 1.0}},
+        "words": {},
+        "hashes": {"data/dev": "6" * 64, "data/test": "7" * 64},
+        "parameters": {},
+        "seconds": {},
+        "environment": {"commit": "c" * 40, "dirty": False},
+        **changes,
+    }
+    return Record.model_validate(fields)
+
+
+def make_model(**changes: Any) -> dict[str, Any]:
+    """What a fine-tuned model's record.json holds, as fine-tuning writes it."""
+    text = {
+        "predictions": 2210,
+        "tokens": 2010,
+        "oov_rate": 0.25,
+        "vocabulary_sha256": "v" * 64,
+        "longest": 120,
+    }
+    figures = {
+        "before": {"forward": 104.0, "backward": 102.5, "average": 103.25, **text},
+        "after": {"forward": 46.0, "backward": 47.0, "average": 46.5, **text},
+    }
+    return {
+        "kind": "bilm",
+        "identity": "1" * 64,
+        "config": {"name": "small-ner-wikigold", "epochs": 1.0, "steps": None},
+        "seed": 1,
+        "start": "small",
+        "finished": True,
+        "steps": 90,
+        "planned_steps": 90,
+        "tokens": 30_000,
+        "seconds": 60.5,
+        "objective": "full softmax",
+        "products": "bfloat16",
+        "curve": [{"step": 90.0, "heldout_average": 46.5}],
+        "heldout": figures["after"],
+        "streams": {"text": figures},
+        "corpus": {"train": {"train.txt": "t" * 64}, "tokens": 30_000, "sentences": 1400, "types": 6000},
+        "finetuned": {
+            "encoder": "small",
+            "task": "ner",
+            "source": "open",
+            "corpus": "wikigold",
+            "data_sha256": {"train": "5" * 64, "dev": "6" * 64, "test": "7" * 64},
+        },
+        "vocabulary": {"words": 10_000, "sha256": "v" * 64},
+        "parameters": {"bilm": 1000, "softmax": 1000},
+        "hashes": {"weights": "w" * 64},
+        "environment": {"commit": "c" * 40, "dirty": False},
+        **changes,
+    }
+
+
+def publish(directory: Path, record: Record, right: int) -> Run:
+    """Write a record and its counts as `publish` does."""
+    stem = directory / record.task / f"{record.condition}-s{record.seed}"
+    counts = stem.with_suffix(".npz")
+    write_counts(counts, {"dev": rows(right), "test": rows(right)})
+    record = record.model_copy(update={"hashes": {**record.hashes, "counts.npz": hash_file(counts)}})
+    write_record(stem.with_suffix(".json"), record)
+    return Run(record, counts)
+
+
+def publish_world(directory: Path) -> None:
+    """Runs for several tables: NER of Table 1, SNLI of Tables 1 to 3 and Figure 1, some cells empty."""
+    for seed, (before, after) in enumerate([(20, 27), (22, 27), (21, 25)], start=1):
+        publish(directory, make_record("ner", seed, before, NONE), before)
+        publish(directory, make_record("ner", seed, after, ELMO), after)
+        publish(directory, make_record("snli", seed, before + 4, NONE), before + 4)
+        for elmo, more in ((ELMO, 9), ({**ELMO, "layers": "last"}, 6), ({**ELMO, "where": "both"}, 8)):
+            publish(directory, make_record("snli", seed, before + more, elmo), before + more)
+        for elmo, right in ((NONE, before - 8), (ELMO, before - 2)):
+            tenth = {"data": {"source": "sample", "corpus": None, "fraction": 0.1, "limit": None}}
+            publish(directory, make_record("snli", seed, right, elmo, identity=tenth), right)
+    control = {"encoder_fingerprint": "u" * 64}
+    publish(directory, make_record("ner", 1, 20, ELMO, identity=control, encoder="untrained"), 20)

@@ -1,0 +1,128 @@
+"""Which jobs are launched, and what a plan says."""
+
+from __future__ import annotations
+
+import json
+import os
+from pathlib import Path
+
+import pytest
+
+from elmo_bench.fingerprint import hash_file, hash_files, hash_value
+from elmo_bench.sweep import gpus as slots
+from elmo_bench.sweep.outcomes import KILLED, JobEnd, launch_all, read_ends, write_end
+from elmo_bench.sweep.plan import Place, describe_plan, estimate_seconds, plan_jobs, read_times
+from elmo_bench.types import DataMissingError
+from tests.support.composition import run_config
+
+
+def place(overrides: list[str]) -> Place:
+    kind, key = overrides
+    if kind == "broken":
+        raise DataMissingError("no such file")
+    seconds = {"short": 30.0, "long": 7200.0}.get(kind)
+    return Place(key, Path(f"{key}.json"), kind == "done", f"task {kind}", seconds)
+
+
+def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:
+    jobs = [["short", "a"], ["done", "b"], ["long", "c"], ["odd", "d"], ["short", "c"], ["broken", "e"]]
+    plan = plan_jobs(jobs, place)
+    assert [job.overrides[1] for job in plan.missing] == ["a", "c", "d"]
+    assert describe_plan(plan).splitlines() == [
+        "  missing, ~30 s         short a",
+        "  done                   done b",
+        "  missing, ~120 min      long c",
+        "  missing, time unknown  odd d",
+        "  cannot run             broken e  (no such file)",
+        "5 runs: 1 done, 3 missing, 1 cannot run, 1 the same as another and left out",
+        "estimated: 2.01 hours one after another, for 2 of the missing runs",
+        "time unknown, as no run of the kind is recorded yet: 1 of task odd",
+    ]
+    assert [job.end() for job in (*plan.done, *plan.broken)] == [
+        JobEnd(["done", "b"], 0, "", "b.json"),
+        JobEnd(["broken", "e"], 3, "no such file"),
+    ]
+
+
+def test_hours_come_from_runs_of_the_same_kind(tmp_path: Path) -> None:
+    def record(name: str, seconds: float, *overrides: str) -> None:
+        config = run_config("task=ner", *overrides, root=tmp_path).model_dump(mode="json", by_alias=True)
+        path = tmp_path / "runs" / "ner" / name / "result.json"
+        path.parent.mkdir(parents=True)
+        path.write_text(json.dumps({"config": config, "seconds": {"fitting": seconds, "evaluating": 1.0}}))
+
+    record("one", 9.0, "elmo=none")
+    record("two", 11.0, "elmo=none", "seed=2")
+    record("three", 59.0)
+    (tmp_path / "records" / "ner").mkdir(parents=True)
+    (tmp_path / "records" / "ner" / "damaged.json").write_text("{")
+    read_times.cache_clear()
+    assert estimate_seconds(run_config("task=ner", "elmo=none", "seed=3", root=tmp_path)) == 11.0
+    assert estimate_seconds(run_config("task=ner", "elmo=last", root=tmp_path)) == 60.0
+    assert estimate_seconds(run_config("task=ner", "data.fraction=0.5", root=tmp_path)) is None
+    assert estimate_seconds(run_config("task=srl", root=tmp_path)) is None
+
+
+def test_a_file_is_hashed_again_only_when_it_changed(tmp_path: Path) -> None:
+    path = tmp_path / "file"
+    path.write_bytes(b"one")
+    assert hash_files([path]) == hash_value([hash_file(path)])
+    first = hash_files([path])
+    path.write_bytes(b"two")
+    os.utime(path, ns=(1, 1))  # of the same length, at another time
+    assert hash_files([path]) == hash_value([hash_file(path)]) != first
+
+
+def test_what_a_dying_process_took_along_is_started_once_more(tmp_path: Path) -> None:
+    launched = []
+
+    def launch(jobs: list[list[str]], first: int) -> None:
+        for number, job in enumerate(jobs, first):
+            launched.append((number, *job))
+            write_end(tmp_path / str(number), JobEnd(job, 1, KILLED))  # as every job does when it begins
+            if job == ["deadly"]:
+                raise RuntimeError("a worker process was terminated")
+            write_end(tmp_path / str(number), JobEnd(job, 0, ""))
+
+    write_end(tmp_path / "3", JobEnd(["done already"], 0, ""))
+    launch_all([["one"], ["deadly"], ["two"]], tmp_path, launch)
+    assert launched == [(0, "one"), (1, "deadly"), (4, "two"), (5, "deadly")]
+    ends = {end.overrides[0]: end for end in read_ends(tmp_path)}
+    assert {name: end.exit_code for name, end in ends.items()} == {
+        "one": 0,
+        "done already": 0,
+        "two": 0,
+        "deadly": 1,
+    }
+    assert ends["deadly"].error == "killed before it could say why"
+
+
+def test_a_launcher_that_starts_nothing_is_not_asked_for_ever(tmp_path: Path) -> None:
+    def launch(jobs: list[list[str]], first: int) -> None:
+        raise RuntimeError("no such partition")
+
+    launch_all([["one"], ["two"]], tmp_path, launch)
+    assert [end.error for end in read_ends(tmp_path)] == ["could not be launched: no such partition"] * 2
+
+
+def test_each_process_of_a_sweep_has_a_gpu_of_its_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def as_new_process() -> None:
+        monkeypatch.setenv(slots.VISIBLE, "2,5")
+        monkeypatch.setattr(slots, "_held", [])
+
+    processes = []
+    for job in (0, 0, 1):
+        as_new_process()
+        chosen = slots.take_gpu(job, tmp_path)
+        assert os.environ[slots.VISIBLE] == chosen
+        assert slots.take_gpu(job + 1, tmp_path) == chosen  # kept for the jobs that follow
+        processes.append((chosen, slots._held))
+    assert [chosen for chosen, _ in processes] == ["2", "5", "5"]  # more processes than GPUs: by number
+    for _, held in processes:
+        for lock in held:
+            lock.release()
+    monkeypatch.setenv(slots.VISIBLE, "")
+    monkeypatch.setattr(slots, "_held", [])
+    assert slots.take_gpu(0, tmp_path) is None
