@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
@@ -29,32 +30,40 @@ class Task(Protocol[E]):
     metric: ClassVar[str]  # the key of `score` that dev data choose by
     higher_is_better: ClassVar[bool]
 
+    @abstractmethod
     def read(self, files: SplitFiles) -> Iterable[E]:
         """Typed examples of one split, in file order, with unique ids."""
         ...
 
+    @abstractmethod
     def sentences(self, example: E) -> Mapping[str, tuple[Words, ...]]:
         """The token sequences the encoder reads, by stream; treebank escapes undone."""
         ...
 
+    @abstractmethod
     def vocabularies(self, examples: Sequence[E]) -> Mapping[str, Vocabulary]:
         """Characters, labels and the like, from the training examples; word ids are the pipeline's."""
         ...
 
+    @abstractmethod
     def index(self, example: E, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         """The fields of one example; batches pad them with zeros."""
         ...
 
+    @abstractmethod
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> Head: ...
 
+    @abstractmethod
     def gold(self, example: E) -> Prediction:
         """The right answer in the form of a prediction: scored against itself it is perfect."""
         ...
 
+    @abstractmethod
     def count(self, example: E, prediction: Prediction) -> Counts:
         """Numbers of one example whose sum over a split decides its score."""
         ...
 
+    @abstractmethod
     def score(self, counts: Sequence[Counts]) -> Scores: ...
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from typing import ClassVar, Literal, Protocol, runtime_checkable
+from typing import Literal, Protocol, runtime_checkable
 
 from torch import Tensor
 
@@ -64,7 +64,8 @@ class Head(Protocol):
     then `finish`, and is ready to decode.
     """
 
-    fitting: ClassVar[Literal["gradient", "one_pass"]]
+    @property
+    def fitting(self) -> Literal["gradient", "one_pass"]: ...
 
     def __call__(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput: ...
 

@@ -18,6 +18,7 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_bench.heads.coref import CorefHead, CorefHeadSettings
 from elmo_bench.metrics.coreference import count_coreference, score_coreference
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -42,7 +43,7 @@ class CorpusOptions:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class CorefTask:
+class CorefTask(Task[CorefExample]):
     """CoNLL-2012's task; predictions are clusters of [start, end) over the tokens of the document."""
 
     head: CorefHeadSettings = Field(default_factory=CorefHeadSettings)

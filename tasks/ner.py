@@ -18,6 +18,7 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.ner import NerHead, NerHeadSettings
 from elmo_bench.metrics.entities import count_entities, score_entities
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
 
@@ -32,7 +33,7 @@ class NerExample:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class NerTask:
+class NerTask(Task[NerExample]):
     """CoNLL-2003's task on any column file; tags are BIOUL inside and IOB2 outside."""
 
     head: NerHeadSettings = Field(default_factory=NerHeadSettings)

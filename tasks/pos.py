@@ -18,6 +18,7 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.pos import PosHead
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -34,7 +35,7 @@ class PosExample:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class PosTask:
+class PosTask(Task[PosExample]):
     """Tagging by a linear probe; the treebank's own tags or the universal ones."""
 
     tags: Literal["xpos", "upos"] = "xpos"

@@ -16,6 +16,7 @@ from elmo_bench.data.tokens import words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.snli import SnliHead, SnliHeadSettings
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -31,7 +32,7 @@ class SnliExample:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class SnliTask:
+class SnliTask(Task[SnliExample]):
     """Pairs that the annotators agreed on; the others are left out and counted."""
 
     head: SnliHeadSettings = Field(default_factory=SnliHeadSettings)

@@ -19,6 +19,7 @@ from elmo_bench.data.tokens import Token, tokenise, words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.squad import SquadHead, SquadHeadSettings
 from elmo_bench.metrics.answers import count_answer, score_answers
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -72,7 +73,7 @@ class SquadExample:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class SquadTask:
+class SquadTask(Task[SquadExample]):
     """SQuAD's task; predictions are texts cut from the paragraph."""
 
     head: SquadHeadSettings = Field(default_factory=SquadHeadSettings)

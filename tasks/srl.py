@@ -19,6 +19,7 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
 from elmo_bench.metrics.arguments import VERB, count_arguments, score_arguments
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -43,7 +44,7 @@ class AnnotatedSentence:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class SrlTask:
+class SrlTask(Task[SrlExample]):
     """PropBank roles of gold predicates; tags are BIO inside and phrases outside."""
 
     head: SrlHeadSettings = Field(default_factory=SrlHeadSettings)

@@ -15,6 +15,7 @@ from elmo_bench.data.trees import read_trees
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.heads.sst5 import Sst5Head, Sst5HeadSettings
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -29,7 +30,7 @@ class Sst5Example:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class Sst5Task:
+class Sst5Task(Task[Sst5Example]):
     """The Stanford Sentiment Treebank; the encoder reads a phrase as a text of its own."""
 
     head: Sst5HeadSettings = Field(default_factory=Sst5HeadSettings)

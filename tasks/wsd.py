@@ -17,6 +17,7 @@ from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.data.wsd import SenseInstance, SenseInventory, read_inventory, read_sense_sentences
 from elmo_bench.heads.wsd import WsdHead, WsdHeadSettings
 from elmo_bench.metrics.ratios import percentage, sum_counts
+from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -44,7 +45,7 @@ class WsdExample:
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
-class WsdTask:
+class WsdTask(Task[WsdExample]):
     """Every target gets an answer, so precision, recall and F1 are one number."""
 
     head: WsdHeadSettings = Field(default_factory=WsdHeadSettings)

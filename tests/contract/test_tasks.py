@@ -11,6 +11,7 @@ import pytest
 import torch
 
 from elmo_bench import sources
+from elmo_bench.catalog import read_task
 from elmo_bench.config import ElmoConfig, RunConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import word_table
@@ -18,7 +19,7 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.plugins import load_task
 from elmo_bench.run.batches import collate
-from elmo_bench.task import AnyTask, Example
+from elmo_bench.task import AnyTask, Example, Task
 from elmo_bench.tensors import Batch
 from elmo_bench.types import UsageError, Words
 from tests.support.composition import TASKS, run_config
@@ -68,6 +69,20 @@ def small_batch(plugin: AnyTask, examples: Sequence[Example]) -> tuple[Vocabular
         IndexedExample(row.id, plugin.sentences(row), plugin.index(row, vocabularies)) for row in examples
     ]
     return vocabularies, collate(indexed, layers_of)
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_a_plug_in_says_that_it_is_a_task(task: str) -> None:
+    """What a dotted path leads to can then be checked before it is called."""
+    assert Task in type(load_task(read_task(task))).__mro__
+
+
+def test_a_task_that_lacks_a_function_cannot_be_made() -> None:
+    class Unfinished(Task[Example]):
+        pass
+
+    with pytest.raises(TypeError, match="build_head, count, gold, index, read"):
+        Unfinished()  # type: ignore[abstract]
 
 
 @pytest.mark.parametrize("task", TASKS)
