@@ -9,10 +9,10 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.cli.report import add_resamples, read_resamples
+from elmo_bench.conditions import describe_condition
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
-from elmo_bench.report.conditions import describe_condition
 from elmo_bench.report.library import differing
 from elmo_bench.report.statistics import spread
 from elmo_bench.run.scores import find_scores

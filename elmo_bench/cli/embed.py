@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
         raise DataError(f"{arguments.sentences}:1: expected at least one sentence, got an empty file")
     from elmo_bench.bilm.engine.embedder import load_embedder
     from elmo_bench.cli.vector_files import Layout, VectorFile
-    from elmo_bench.fingerprint import hash_file, hash_value
+    from elmo_bench.hashing import hash_file, hash_value
 
     encoder = load_embedder(arguments.model, precision=arguments.precision, device=arguments.device)
     identity = hash_value([hash_file(arguments.sentences), encoder.fingerprint])

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elmo_bench.files import write_atomically
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.records import PerplexityRecord, Record, read_model_record, read_record, write_record
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 

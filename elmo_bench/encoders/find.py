@@ -21,7 +21,7 @@ from elmo_bench.data.vectors import read_vectors, word_table
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.words import WordEncoder
 from elmo_bench.files import make_once
-from elmo_bench.fingerprint import BILM_NUMERICS, hash_value
+from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.sources import generate_world
 from elmo_bench.types import DataMissingError, Say, UsageError
 

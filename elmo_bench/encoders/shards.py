@@ -21,7 +21,7 @@ import numpy as np
 from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
-from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import BenchError
 
 FORMAT = 1

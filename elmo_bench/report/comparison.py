@@ -9,7 +9,7 @@ from statistics import mean
 
 import numpy as np
 
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.records import Record, read_counts
 from elmo_bench.report.statistics import (
     RESAMPLES,

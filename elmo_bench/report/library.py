@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_bench.fingerprint import hash_value
+from elmo_bench.conditions import is_baseline, reduce_elmo
+from elmo_bench.hashing import hash_value
 from elmo_bench.records import (
     NeighboursRecord,
     PerplexityRecord,
@@ -18,7 +19,6 @@ from elmo_bench.records import (
     read_record_of,
 )
 from elmo_bench.report.comparison import Run, Seeds
-from elmo_bench.report.conditions import is_baseline
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
@@ -52,12 +52,7 @@ class Wanted:
         values = {"layers": "all", "gamma": "learned", **record.config["task"]["elmo"]}
         changes = {"where": self.where, "layers": self.layers, "lambda": self.lam}
         values |= {key: value for key, value in changes.items() if value is not None}
-        if values["where"] == "none":
-            return {"where": "none"}
-        if values["layers"] != "all":  # as in the identity: a single layer has neither
-            values.pop("lambda")
-            values.pop("layer_norm")
-        return values
+        return reduce_elmo(values)
 
 
 BASELINE = Wanted(where="none")

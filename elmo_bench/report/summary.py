@@ -7,8 +7,8 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import mean, stdev
 
+from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
-from elmo_bench.report.conditions import describe_condition, is_baseline
 from elmo_bench.report.statistics import paired_gain
 
 

@@ -22,8 +22,8 @@ from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.shards import in_units
 from elmo_bench.encoders.store import SHARD_BYTES, Store
 from elmo_bench.files import nearest_directory
+from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
-from elmo_bench.run.identity import condition_of, identify
 from elmo_bench.run.inputs import read_words, sentences_of
 from elmo_bench.run.preparation import hash_words
 from elmo_bench.run.selection import choose_examples, read_examples

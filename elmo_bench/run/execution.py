@@ -17,7 +17,7 @@ from safetensors.torch import save_file
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.records import Record, read_record, write_counts, write_predictions, write_record
 from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
 from elmo_bench.run.environment import describe_environment

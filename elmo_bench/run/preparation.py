@@ -9,9 +9,9 @@ from typing import Any
 from elmo_bench import sources
 from elmo_bench.config import RunConfig
 from elmo_bench.encoders.find import FoundEncoder, find_encoder, model_to_make
-from elmo_bench.fingerprint import hash_file_once
+from elmo_bench.hashing import hash_file_once
+from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
-from elmo_bench.run.identity import condition_of, identify
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask
 from elmo_bench.types import DataMissingError, Say

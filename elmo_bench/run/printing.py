@@ -8,8 +8,8 @@ from collections.abc import Sequence
 from hydra.core.hydra_config import HydraConfig
 from hydra.types import RunMode
 
+from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
-from elmo_bench.report.conditions import describe_condition, is_baseline
 from elmo_bench.run.execution import Outcome
 from elmo_bench.types import Scores
 

@@ -13,7 +13,7 @@ from tqdm import tqdm
 
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.fingerprint import hash_file, hash_files
+from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import Record, read_record
 from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
 from elmo_bench.run.execution import build_module

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig
 from elmo_bench.records import Record
 from elmo_bench.run.preparation import Prepared
 from elmo_bench.run.tracking import RunLabel
-
-BASELINE = "baseline"
 
 
 def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
     """Name, group and tags; a tag is a value that people pick runs by."""
     tags = [config.task.name, prepared.corpus.source, f"size:{config.size}"]
     if prepared.encoder is None:
-        tags.append(BASELINE)
+        tags.append("baseline")
     else:
         elmo = config.elmo
         tags += [f"encoder:{prepared.encoder.card.name}", f"where:{elmo.where}", f"layers:{elmo.layers}"]
@@ -25,20 +24,6 @@ def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
         group=f"{config.task.name}-{prepared.condition}",
         tags=tuple(tags),
     )
-
-
-def describe_method(config: RunConfig) -> str:
-    """The condition in a few words, the same for all tasks: what columns of tables are made of."""
-    elmo = config.elmo
-    words = [BASELINE]
-    if elmo.where != "none":
-        words = [config.encoder.name, elmo.where, str(elmo.layers)]
-        words += [f"lambda={elmo.lam:g}"] if elmo.layers == "all" else []
-    if config.words.kind == "none" and config.task.words.get("kind") != "none":
-        words.append("words=none")
-    if config.data.fraction < 1:
-        words.append(f"fraction={config.data.fraction:g}")
-    return " ".join(words)
 
 
 def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:

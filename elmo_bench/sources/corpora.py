@@ -15,7 +15,7 @@ from elmo_bench.config import (
     read_config,
 )
 from elmo_bench.files import make_once
-from elmo_bench.fingerprint import hash_files
+from elmo_bench.hashing import hash_files
 from elmo_bench.sources import hub
 from elmo_bench.types import DataMissingError, Say, SplitFiles, UsageError
 

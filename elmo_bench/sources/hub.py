@@ -12,7 +12,7 @@ from typing import Any
 
 from elmo_bench.config import HubConfig
 from elmo_bench.files import make_once
-from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import DataError, DataMissingError, Say
 
 NO_LABEL = "-"  # of the SNLI release; a number below zero on the Hub

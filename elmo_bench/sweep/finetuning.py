@@ -24,7 +24,7 @@ from elmo_bench.config import (
 )
 from elmo_bench.data.text import TargetVocabulary, TextCorpus
 from elmo_bench.files import make_once
-from elmo_bench.fingerprint import hash_value
+from elmo_bench.hashing import hash_value
 from elmo_bench.plugins import load_reader
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus

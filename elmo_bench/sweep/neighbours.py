@@ -34,7 +34,8 @@ from elmo_bench.encoders.neighbours import (
     find_occurrences,
     find_similar_words,
 )
-from elmo_bench.fingerprint import NUMERICS, hash_file_once, hash_files, hash_value
+from elmo_bench.hashing import hash_file_once, hash_files, hash_value
+from elmo_bench.identity import NUMERICS
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
 from elmo_bench.run.environment import describe_environment

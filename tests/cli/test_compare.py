@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.records import Record, write_counts, write_record
 from tests.support.report_records import ELMO, EXAMPLES, NONE, make_record, publish, rows
 

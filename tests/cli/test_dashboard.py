@@ -8,11 +8,12 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.cli.main import main
+from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig
 from elmo_bench.dashboard.building import Project, specify
 from elmo_bench.dashboard.plan import plan_dashboard
 from elmo_bench.records import read_records
-from elmo_bench.run.tracked import describe_method, summarise_run
+from elmo_bench.run.tracked import summarise_run
 from tests.conftest import PROJECT
 from tests.support.composition import TASKS, run_config
 
@@ -71,11 +72,11 @@ def test_panels_name_only_what_a_run_reports() -> None:
 @pytest.mark.parametrize(
     ("overrides", "method"),
     [
-        (("elmo=none",), "baseline"),
-        (("elmo=none", "words=none"), "baseline words=none"),
-        ((), "sample input all lambda=0.1"),
-        (("elmo=last", "elmo.where=both"), "sample both last"),
-        (("data.fraction=0.01",), "sample input all lambda=0.1 fraction=0.01"),
+        (("elmo=none",), "without ELMo"),
+        (("elmo=none", "words=none"), "without ELMo, no word vectors"),
+        ((), "ELMo (sample) at input, all layers, lambda 0.1"),
+        (("elmo=last", "elmo.where=both"), "ELMo (sample) at both, last layer"),
+        (("data.fraction=0.01",), "ELMo (sample) at input, all layers, lambda 0.1, fraction 0.01"),
     ],
 )
 def test_runs_that_are_compared_have_different_methods(overrides: tuple[str, ...], method: str) -> None:

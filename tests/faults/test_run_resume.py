@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from tests.support.processes import finish, places, start
 
 RUN = (

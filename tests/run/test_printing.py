@@ -6,8 +6,8 @@ import shlex
 
 import pytest
 
+from elmo_bench.identity import identify
 from elmo_bench.records import Record
-from elmo_bench.run.identity import identify
 from elmo_bench.run.printing import describe_scores, suggest
 from tests.support.composition import run_config
 

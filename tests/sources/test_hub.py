@@ -16,7 +16,7 @@ from elmo_bench.config import CorpusConfig, HubConfig, TaskConfig, read_config
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.snli import read_snli
 from elmo_bench.data.squad import read_squad
-from elmo_bench.fingerprint import hash_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.sources import hub
 from elmo_bench.types import DataError, DataMissingError, UsageError
 from tests.support.composition import TASKS, compose, run_config

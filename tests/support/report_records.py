@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.fingerprint import hash_file, hash_value
+from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.records import Record, write_counts, write_record
 from elmo_bench.report.comparison import Run
 from elmo_bench.types import Counts

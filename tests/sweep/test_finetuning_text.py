@@ -8,8 +8,8 @@ import pytest
 
 from elmo_bench import sources
 from elmo_bench.config import read_config
+from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_reader, load_task
-from elmo_bench.run.identity import condition_of, identify
 from elmo_bench.sweep.finetuning import FinetuneCommand, write_text
 from tests.support.composition import TASKS, compose, run_config
 

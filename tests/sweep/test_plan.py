@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.fingerprint import hash_file, hash_files, hash_value
+from elmo_bench.hashing import hash_file, hash_files, hash_value
 from elmo_bench.sweep import gpus as slots
 from elmo_bench.sweep.outcomes import KILLED, JobEnd, launch_all, read_ends, write_end
 from elmo_bench.sweep.plan import Place, describe_plan, estimate_seconds, plan_jobs, read_times

@@ -20,7 +20,7 @@ from elmo_bench.bilm.engine.scan import PackedStack
 from elmo_bench.bilm.engine.token_table import PackedTokenEncoder, TokenTable
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.weights import export_arrays, find_model, load_bilm
-from elmo_bench.fingerprint import hash_value
+from elmo_bench.hashing import hash_value
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]

@@ -44,7 +44,7 @@ from elmo_bench.bilm.training.trained import (
 )
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.files import waiting_lock, write_atomically
-from elmo_bench.fingerprint import BILM_NUMERICS, hash_value
+from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+from elmo_bench.conditions import reduce_elmo
 from elmo_bench.config import RunConfig
-from elmo_bench.fingerprint import NUMERICS, hash_value
+from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
+
+NUMERICS = 2
+"""Raised whenever the same configuration of a run would give other numbers than before."""
 
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
@@ -38,7 +42,7 @@ NOT_PART_OF_A_CONDITION = (
 def identify(
     config: RunConfig, task_version: int, data: dict[str, str], encoder: str | None, words: str | None
 ) -> dict[str, Any]:
-    """All that decides a run's numbers, but for its seed, as plain values in one canonical form."""
+    """All that decides a run's numbers except its seed, as plain values in one canonical form."""
     values = config.model_dump(mode="json", by_alias=True)
     for key in NOT_PART_OF_A_CONDITION:
         *groups, last = key.split(".")
@@ -46,14 +50,10 @@ def identify(
         for group in groups:
             holder = holder[group]
         holder.pop(last)
-    elmo = values["elmo"]
-    if elmo["where"] == "none":
-        values["elmo"] = {"where": "none"}
+    values["elmo"] = reduce_elmo(values["elmo"])
+    if config.elmo.where == "none":
         values.pop("store")
         encoder = None
-    elif elmo["layers"] != "all":
-        elmo.pop("lambda")  # a single layer has no weights to regularise,
-        elmo.pop("layer_norm")  # and nothing to be brought to one scale with
     if values["words"]["kind"] == "none":
         values["words"] = {"kind": "none"}
     elif values["words"]["kind"] == "file":

@@ -1,4 +1,4 @@
-"""Canonical hashes of values and files: what makes two runs the same run."""
+"""Canonical hashes of values and files."""
 
 from __future__ import annotations
 
@@ -9,11 +9,8 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-NUMERICS = 2
-"""Raised whenever the same configuration of a run would give other numbers than before."""
-
 BILM_NUMERICS = 1
-"""The same of pre-training: no biLM needs to be trained anew because a task's head has changed."""
+"""Raised whenever the same pre-training would give other weights than before."""
 
 
 def hash_value(value: Any) -> str:
@@ -29,7 +26,7 @@ def hash_file(path: Path) -> str:
 
 
 def hash_files(paths: Iterable[Path]) -> str:
-    """sha256 over the contents of several files in order; their names and places do not matter."""
+    """sha256 over the contents of several files in order; their names and directories do not matter."""
     return hash_value([hash_file_once(path) for path in paths])
 
 

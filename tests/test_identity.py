@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from elmo_bench.run.identity import condition_of, identify
+from elmo_bench.identity import condition_of, identify
 from tests.support.composition import run_config
 
 DATA = {"train": "a", "dev": "b", "test": "c"}

@@ -1,0 +1,53 @@
+"""A run's condition: what of `elmo` it reads, and how tables, trackers and messages describe it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from elmo_bench.config import RunConfig
+from elmo_bench.records import Record
+
+WITHOUT_ELMO = "without ELMo"
+LAYERS = {"all": "all layers", "last": "last layer"}
+
+
+def reduce_elmo(elmo: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings of the group `elmo` that a run reads; the baseline reads none.
+
+    A single layer has no mix: there are no weights for lambda to regularise and no second layer that layer
+    norm would bring to the same scale.
+    """
+    if elmo["where"] == "none":
+        return {"where": "none"}
+    unread = () if elmo["layers"] == "all" else ("lambda", "layer_norm")
+    return {key: value for key, value in elmo.items() if key not in unread}
+
+
+def is_baseline(record: Record) -> bool:
+    """Whether a run has no encoder."""
+    return bool(record.identity["elmo"]["where"] == "none")
+
+
+def describe_condition(record: Record) -> str:
+    """Which encoder a run has and how its layers enter the head."""
+    return describe_elmo(record.identity["elmo"], record.encoder)
+
+
+def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
+    """Settings as `reduce_elmo` leaves them, in a few words."""
+    if elmo["where"] == "none":
+        return WITHOUT_ELMO
+    layers = LAYERS.get(elmo["layers"], f"layer {elmo['layers']}")
+    lam = f", lambda {elmo['lambda']:g}" if "lambda" in elmo else ""
+    return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}"
+
+
+def describe_method(config: RunConfig) -> str:
+    """The condition with what tables vary besides ELMo; dashboards group the runs of all tasks by it."""
+    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), config.encoder.name)]
+    if config.words.kind == "none" and config.task.words.get("kind") != "none":
+        parts.append("no word vectors")
+    if config.data.fraction < 1:
+        parts.append(f"fraction {config.data.fraction:g}")
+    return ", ".join(parts)
