@@ -1,30 +1,60 @@
-"""Load a task's plug-in from its dotted path; nothing in the package knows the tasks by name."""
+"""Load plug-ins by their dotted paths; nothing in the package knows the tasks or encoders by name."""
 
 from __future__ import annotations
 
+import dataclasses
 import importlib
+from collections.abc import Mapping
+from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
-from elmo_bench.config import TaskConfig, explain_validation
-from elmo_bench.task import AnyTask
+from elmo_bench.config import TaskConfig, explain_validation, nearest
+from elmo_bench.task import AnyTask, Task
 from elmo_bench.types import UsageError
+
+Plugin = TypeVar("Plugin")
 
 
 def load_task(config: TaskConfig) -> AnyTask:
     """The plug-in that a task's file names, with its settings checked."""
-    module_name, _, class_name = config.plugin.rpartition(".")
-    try:
-        plugin = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"task.plugin={config.plugin}: cannot be loaded ({error})") from error
-    try:
-        task: AnyTask = TypeAdapter(plugin).validate_python(config.settings)
-    except ValidationError as error:
-        raise UsageError(explain_validation(error, plugin.__annotations__, "task.settings")) from None
-    return task
+    plugin: type[AnyTask] = find_class(config.plugin, Task, "task.plugin")
+    return fill_settings(plugin, config.settings, "task.settings")
 
 
 def load_reader(config: TaskConfig) -> AnyTask:
     """The plug-in as it reads a corpus for its text alone."""
     return load_task(config.model_copy(update={"settings": {**config.settings, **config.text}}))
+
+
+def find_class(path: str, base: type[Any], key: str) -> type[Any]:
+    """The class at a dotted path, checked to declare itself a subclass of `base` before it is called."""
+    module_name, _, class_name = path.rpartition(".")
+    try:
+        found = getattr(importlib.import_module(module_name), class_name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
+    if not isinstance(found, type) or found is base or base not in found.__mro__:
+        raise UsageError(
+            f"{key}={path}: expected a subclass of {base.__module__}.{base.__name__}, got {found!r}"
+        )
+    return found
+
+
+def fill_settings(plugin: type[Plugin], settings: Mapping[str, Any], key: str) -> Plugin:
+    """An instance of a plug-in, which is a dataclass of its settings; every key that is wrong is named."""
+    if not dataclasses.is_dataclass(plugin):
+        raise UsageError(
+            f"{key}: {plugin.__module__}.{plugin.__name__} must be a dataclass, whose fields are its settings"
+        )
+    fields = {field.name: field for field in dataclasses.fields(plugin) if field.init}
+    unknown = [name for name in settings if name not in fields]
+    if unknown:
+        raise UsageError(
+            "\n".join(f"{key}.{name}: there is no such key{nearest(name, fields)}" for name in unknown)
+        )
+    try:
+        filled: Plugin = TypeAdapter(plugin).validate_python(dict(settings))
+    except ValidationError as error:
+        raise UsageError(explain_validation(error, fields, key)) from None
+    return filled

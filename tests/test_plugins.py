@@ -1,0 +1,84 @@
+"""A dotted path is checked before it is called, and every wrong setting is named."""
+
+from __future__ import annotations
+
+from abc import ABC
+from dataclasses import dataclass
+from typing import Literal
+
+import pytest
+
+from elmo_bench.plugins import fill_settings, find_class, load_task
+from elmo_bench.types import UsageError
+from tests.support.composition import run_config
+
+
+class Base(ABC):  # noqa: B024
+    """What plug-ins declare themselves to be."""
+
+
+@dataclass(frozen=True)
+class Sized(Base):
+    size: int
+    mode: Literal["fast", "slow"] = "fast"
+
+
+class NoSettings(Base):
+    """Lacks the decorator."""
+
+
+CALLED: list[str] = []
+
+
+def call_me(**_: object) -> None:
+    CALLED.append("called")
+
+
+def test_a_class_that_declares_itself_is_found() -> None:
+    assert find_class(f"{__name__}.Sized", Base, "encoder.plugin") is Sized
+
+
+@pytest.mark.parametrize(
+    ("path", "message"),
+    [
+        (f"{__name__}.Base", "expected a subclass of"),
+        (f"{__name__}.call_me", "expected a subclass of"),
+        ("os.system", "expected a subclass of"),
+        (f"{__name__}.Missing", "cannot be loaded"),
+        ("no_such_module.Sized", "cannot be loaded.*no_such_module"),
+        ("Sized", "cannot be loaded"),
+    ],
+)
+def test_whatever_else_a_path_leads_to_is_refused(path: str, message: str) -> None:
+    with pytest.raises(UsageError, match=rf"^encoder\.plugin={path}: {message}"):
+        find_class(path, Base, "encoder.plugin")
+
+
+def test_a_task_plug_in_is_checked_before_it_is_called() -> None:
+    config = run_config("task=ner").task.model_copy(update={"plugin": f"{__name__}.call_me", "settings": {}})
+    with pytest.raises(UsageError, match=r"expected a subclass of elmo_bench\.task\.Task"):
+        load_task(config)
+    assert not CALLED
+
+
+@pytest.mark.parametrize(
+    ("settings", "message"),
+    [
+        ({"size": 1, "mod": "slow"}, r"^encoder\.mod: there is no such key; did you mean 'mode'\?$"),
+        ({}, r"^encoder\.size: a value is needed$"),
+        ({"size": "many"}, r"^encoder\.size: .*integer.*got 'many'$"),
+        ({"size": 1, "mode": "medium"}, r"^encoder\.mode: .*'fast' or 'slow'.*got 'medium'$"),
+    ],
+)
+def test_a_wrong_setting_is_named(settings: dict[str, object], message: str) -> None:
+    with pytest.raises(UsageError, match=message):
+        fill_settings(Sized, settings, "encoder")
+
+
+def test_settings_are_typed() -> None:
+    assert fill_settings(Sized, {"size": "3"}, "encoder") == Sized(3, "fast")
+
+
+def test_a_class_without_fields_of_its_own_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"NoSettings must be a dataclass"):
+        fill_settings(NoSettings, {}, "encoder")
