@@ -28,13 +28,13 @@ from torch.nn import functional as F
 
 from elmo_bench.bilm.characters import character_rows, with_marks
 from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder, Precision
-from elmo_bench.bilm.engine.products import make_product
 from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.options import BilmOptions
 from elmo_bench.bilm.token_encoder import TokenEncoder
 from elmo_bench.bilm.weights import find_model, load_bilm
 from elmo_bench.data.lines import read_lines
+from elmo_bench.nn.products import make_product
 from elmo_bench.types import Words
 
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))

@@ -16,12 +16,12 @@ from torch import Tensor, nn
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.ner import NerHead, NerHeadSettings
-from elmo_bench.heads.pos import PosHead
-from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
-from elmo_bench.heads.wsd import WsdHead, WsdHeadSettings
 from elmo_bench.nn.crf import Crf
-from elmo_bench.nn.layers import BiLstm
+from elmo_bench.nn.lstm import BiLstm
+from elmo_bench.tasks.ner import NerHead, NerHeadSettings
+from elmo_bench.tasks.pos import PosHead
+from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
+from elmo_bench.tasks.wsd import WsdHead, WsdHeadSettings
 from elmo_bench.tensors import Batch, Head, Injected, Stream, Widths
 from elmo_bench.training.memory import keep_freed_memory
 

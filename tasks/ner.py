@@ -1,14 +1,17 @@
-"""Named entity recognition (paper A.7): which words name a person, a place, an organisation, and so on."""
+"""Named entity recognition (CoNLL-2003; paper A.7): find and classify names of persons, places and so on.
+
+The head: words, characters and ELMo, two BiLSTM layers, and a conditional random field over BIOUL tags.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from torch import Tensor
+from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.columns import tagged_columns
@@ -16,10 +19,12 @@ from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.ner import NerHead, NerHeadSettings
 from elmo_bench.metrics.entities import count_entities, score_entities
+from elmo_bench.nn.crf import Crf, bioul_constraints
+from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.task import Task
-from elmo_bench.tensors import Widths
+from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
 
 
@@ -30,6 +35,19 @@ class NerExample:
     id: str
     words: Words
     tags: tuple[str, ...]
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class NerHeadSettings:
+    """Sizes and rates of the head; the defaults are the paper's where it states them."""
+
+    character_dim: int = Field(default=16, gt=0)
+    character_filters: int = Field(default=128, gt=0)
+    character_width: int = Field(default=3, gt=0)
+    lower_hidden: int = Field(default=200, gt=0)  # per direction
+    upper_hidden: int = Field(default=100, gt=0)
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of both BiLSTMs; rate from AllenNLP
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -90,3 +108,42 @@ class NerTask(Task[NerExample]):
         return tagged_columns(
             (row.words, row.tags, tags) for row, tags in zip(examples, predictions, strict=True)
         )
+
+
+class NerHead(nn.Module):
+    """[words; characters; ELMo] -> BiLSTM -> BiLSTM -> [.; ELMo] -> CRF over BIOUL tags."""
+
+    fitting: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __init__(self, settings: NerHeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
+        super().__init__()
+        self.tags = vocabularies["tags"].items
+        self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
+        self.characters = CharacterCnn(
+            len(vocabularies["characters"]),
+            settings.character_dim,
+            settings.character_filters,
+            settings.character_width,
+        )
+        self.dropout = VariationalDropout(settings.dropout)
+        inputs = self.words.dim + self.characters.dim + widths.at_input
+        self.lower = BiLstm(inputs, settings.lower_hidden)
+        self.upper = BiLstm(self.lower.dim, settings.upper_hidden)
+        self.emit = nn.Linear(self.upper.dim + widths.at_output, len(self.tags))
+        self.crf = Crf(bioul_constraints(self.tags))
+
+    def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
+        """The mean negative log-likelihood of the gold tags, and every tag's emission score."""
+        text = injected["text"]
+        words, characters = self.words(batch.fields["words"]), self.characters(batch.fields["characters"])
+        inputs = torch.cat([words, characters, text.at_input], dim=2)  # (rows, time, inputs)
+        lower = self.lower(self.dropout(inputs), text.mask)
+        upper = self.upper(self.dropout(lower), text.mask)
+        emissions = self.emit(torch.cat([upper, text.at_output], dim=2))  # (rows, time, tags)
+        loss: Tensor = self.crf(emissions, text.mask, batch.fields["tags"]).mean()
+        return HeadOutput(loss, {"emissions": emissions})
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[list[str]]:
+        """The best legal tags of each sentence, in IOB2."""
+        paths = self.crf.decode(output.scores["emissions"], batch.streams["text"].mask)
+        return [list(convert_tags([self.tags[tag] for tag in path], "IOB2")) for path in paths]

@@ -1,4 +1,7 @@
-"""Part-of-speech tagging (paper 5.3): how much of syntax one frozen layer of the biLM holds."""
+"""Part-of-speech tagging (paper 5.3): a probe of the syntax that one frozen layer of the biLM represents.
+
+The head: one linear layer on each token's vector, without any context of its own.
+"""
 
 from __future__ import annotations
 
@@ -9,17 +12,18 @@ from typing import ClassVar, Literal
 import torch
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.conllu import read_conllu
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.pos import PosHead
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.task import Task
-from elmo_bench.tensors import Widths
+from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
 NO_TAG = "_"  # what CoNLL-U writes into a column it leaves out
@@ -97,3 +101,40 @@ class PosTask(Task[PosExample]):
         return tagged_columns(
             (row.words, row.tags, tags) for row, tags in zip(examples, predictions, strict=True)
         )
+
+
+class PosHead(nn.Module):
+    """[words; ELMo] -> linear -> softmax over tags."""
+
+    fitting: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __init__(self, vocabularies: Vocabularies, widths: Widths) -> None:
+        super().__init__()
+        if widths.at_output:
+            raise UsageError("elmo.where: a linear probe has no recurrent layer to add to; use input or none")
+        self.tags = vocabularies["tags"].items
+        self.words = WordEmbedding(vocabularies.words)
+        inputs = self.words.dim + widths.at_input
+        # drawn as nn.Linear draws, which warns where there is neither a word vector nor ELMo
+        reach = max(inputs, 1) ** -0.5
+        self.weight = nn.Parameter(torch.empty(len(self.tags), inputs).uniform_(-reach, reach))
+        self.bias = nn.Parameter(torch.zeros(len(self.tags)))
+
+    def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
+        """The mean loss of the batch's tokens, and every tag's score."""
+        text = injected["text"]
+        words = self.words(batch.fields["words"])
+        inputs = torch.cat([words, text.at_input], dim=2)  # (rows, time, inputs)
+        scores = F.linear(inputs, self.weight, self.bias)  # (rows, time, tags)
+        loss = F.cross_entropy(scores[text.mask], batch.fields["tags"][text.mask])
+        return HeadOutput(loss, {"tags": scores})
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every tag for every token."""
+        return {"tags": output.scores["tags"].softmax(dim=2)}
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[list[str]]:
+        """The best tag of every token."""
+        best = output.scores["tags"].argmax(dim=2).tolist()
+        lengths = batch.streams["text"].mask.sum(1).tolist()
+        return [[self.tags[tag] for tag in row[:length]] for row, length in zip(best, lengths, strict=True)]

@@ -1,24 +1,32 @@
-"""Entailment (paper A.3): whether a premise entails a hypothesis, contradicts it or does neither."""
+"""Textual entailment (SNLI; paper A.3): a premise entails a hypothesis, contradicts it, or does neither.
+
+The head is ESIM, the enhanced sequential inference model (Chen et al. 2017).
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
 from functools import cache
-from typing import ClassVar
+from typing import ClassVar, Literal
 
 import torch
 from pydantic import ConfigDict, Field
 from pydantic.dataclasses import dataclass
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_bench.data.snli import LABELS, read_snli
 from elmo_bench.data.tokens import words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.snli import SnliHead, SnliHeadSettings
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.layers import VariationalDropout, WordEmbedding
+from elmo_bench.nn.lstm import BiLstm
+from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Task
-from elmo_bench.tensors import Widths
+from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+
+NEVER = float("-inf")
 
 
 @dataclass(frozen=True)
@@ -29,6 +37,17 @@ class SnliExample:
     premise: Words
     hypothesis: Words
     label: str
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class SnliHeadSettings:
+    """Sizes and rates of the head; the defaults are the paper's where it states them."""
+
+    hidden: int = Field(default=300, gt=0)  # per direction, and of the feed-forward layers
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
+    dropout: float = Field(default=0.5, ge=0, lt=1)  # variational where LSTMs read, plain in the output
+    attention_dropout: float = Field(default=0.5, ge=0, lt=1)  # of what the attention yields
+    l2: float = Field(default=1e-4, ge=0)  # Σ ‖W‖² over recurrent and feed-forward matrices
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -78,3 +97,111 @@ class SnliTask(Task[SnliExample]):
 
     def score(self, counts: Sequence[Counts]) -> Scores:
         return score_accuracy(counts)
+
+
+class SnliHead(nn.Module):
+    """[words; ELMo] -> BiLSTM -> [.; ELMo] -> attention across the pair -> BiLSTM -> pooling -> class."""
+
+    fitting: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __init__(self, settings: SnliHeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
+        super().__init__()
+        hidden = settings.hidden
+        self.labels = vocabularies["labels"].items
+        self.l2 = settings.l2
+        self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
+        self.dropout = VariationalDropout(settings.dropout)
+        inputs = self.words.dim + widths.at_input
+        if inputs == 0:
+            raise UsageError("words=none: task snli then reads ELMo alone; it needs elmo.where=input or both")
+        self.encode = BiLstm(inputs, hidden)
+        self.attention_dropout = nn.Dropout(settings.attention_dropout)
+        self.project = nn.Linear(4 * (self.encode.dim + widths.at_output), hidden)
+        self.compose = BiLstm(hidden, hidden)
+        self.classify = nn.Sequential(
+            nn.Dropout(settings.dropout),
+            nn.Linear(4 * self.compose.dim, hidden),
+            nn.ReLU(),
+            nn.Dropout(settings.dropout),
+            nn.Linear(hidden, len(self.labels)),
+        )
+        for layer in self.modules():
+            if isinstance(layer, nn.Linear):
+                nn.init.xavier_uniform_(layer.weight)
+                nn.init.zeros_(layer.bias)
+
+    def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
+        """Mean cross-entropy and the penalty on the weights; every label's score."""
+        pair = stack_pair(injected["premise"], injected["hypothesis"])  # premises above hypotheses
+        ids = (batch.fields["premise"], batch.fields["hypothesis"])
+        words = self.words(torch.cat([widen(side, pair.mask.shape[1]) for side in ids]))
+        inputs = torch.cat([words, pair.at_input], dim=2)  # (2 * examples, time, inputs)
+        states = self.encode(self.dropout(inputs), pair.mask)
+        states = torch.cat([states, pair.at_output], dim=2)  # (2 * examples, time, states)
+        enhanced = self.enhance(states, attend(states, pair.mask), pair.mask)
+        composed = self.compose(self.dropout(enhanced), pair.mask)
+        premise, hypothesis = pool(composed, pair.mask).chunk(2)
+        logits = self.classify(torch.cat([premise, hypothesis], dim=1))  # (examples, labels)
+        loss = F.cross_entropy(logits, batch.fields["label"])
+        return HeadOutput(loss + self.penalty(), {"labels": logits})
+
+    def enhance(self, states: Tensor, attended: Tensor, mask: Tensor) -> Tensor:
+        """What each word has in common with what it attends to and what not, (rows, time, hidden)."""
+        own, other = states[mask], attended[mask]  # (tokens, states)
+        compared = torch.cat([own, other, own - other, own * other], dim=1)
+        projected = multiply_with_gradient(self.attention_dropout(compared), self.project.weight)
+        return mask.new_zeros((*mask.shape, projected.shape[1]), dtype=projected.dtype).index_put(
+            (mask,), F.relu(projected + self.project.bias)
+        )
+
+    def penalty(self) -> Tensor:
+        """What the matrices of LSTMs and feed-forward layers cost; biases and word vectors cost nothing."""
+        matrices = [weight for name, weight in self.named_parameters() if not name.startswith("words.")]
+        squares = [weight.square().sum() for weight in matrices if weight.dim() == 2]
+        return self.l2 * torch.stack(squares).sum()
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every label for every pair."""
+        return {"labels": output.scores["labels"].softmax(dim=1)}
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[str]:
+        """The likeliest label of each pair."""
+        return [self.labels[label] for label in output.scores["labels"].argmax(1).tolist()]
+
+
+def stack_pair(premise: Injected, hypothesis: Injected) -> Injected:
+    """Premises and, below them, their hypotheses, so that both are read as one batch."""
+    time = max(premise.mask.shape[1], hypothesis.mask.shape[1])
+    sides = (premise, hypothesis)
+    return Injected(
+        torch.cat([widen(side.at_input, time) for side in sides]),
+        torch.cat([widen(side.at_output, time) for side in sides]),
+        torch.cat([widen(side.mask, time) for side in sides]),
+    )
+
+
+def widen(rows: Tensor, time: int) -> Tensor:
+    """(rows, time before, ...) with zeros at the end up to `time`."""
+    missing = rows.new_zeros((len(rows), time - rows.shape[1], *rows.shape[2:]))
+    return torch.cat([rows, missing], dim=1)
+
+
+def attend(states: Tensor, mask: Tensor) -> Tensor:
+    """For every word of one side of a pair the mean of the other side's, weighted by their likeness.
+
+    The upper half of the rows are premises, the lower half their hypotheses.
+    """
+    premise, hypothesis = states.chunk(2)  # (examples, time, states)
+    premise_mask, hypothesis_mask = mask.chunk(2)
+    likeness = premise @ hypothesis.transpose(1, 2)  # (examples, premise time, hypothesis time)
+    over_hypothesis = likeness.masked_fill(~hypothesis_mask.unsqueeze(1), NEVER).softmax(2)
+    over_premise = likeness.masked_fill(~premise_mask.unsqueeze(2), NEVER).softmax(1)
+    return torch.cat([over_hypothesis @ hypothesis, over_premise.transpose(1, 2) @ premise])
+
+
+def pool(states: Tensor, mask: Tensor) -> Tensor:
+    """Mean and maximum over the real words, (rows, 2 * states)."""
+    real = mask.unsqueeze(2)
+    mean = (states * real).sum(1) / real.sum(1)
+    highest = states.masked_fill(~real, NEVER).amax(1)
+    return torch.cat([mean, highest], dim=1)

@@ -1,4 +1,7 @@
-"""Fine-grained sentiment (paper A.8): five classes, learnt from phrases and tested on whole sentences."""
+"""Sentiment of five classes (SST-5; paper A.8), trained on phrases and tested on whole sentences.
+
+The head is the biattentive classification network (McCann et al. 2017), with a text in both of its inputs.
+"""
 
 from __future__ import annotations
 
@@ -6,18 +9,23 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PositiveInt
 from pydantic.dataclasses import dataclass
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.trees import read_trees
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.sst5 import Sst5Head, Sst5HeadSettings
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.layers import WordEmbedding
+from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.task import Task
-from elmo_bench.tensors import Widths
+from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
+
+CLASSES = 5  # from very negative to very positive
+POOLINGS = 4
 
 
 @dataclass(frozen=True)
@@ -27,6 +35,22 @@ class Sst5Example:
     id: str
     words: Words
     label: int
+
+
+@dataclass(frozen=True, config=ConfigDict(extra="forbid"))
+class Sst5HeadSettings:
+    """Sizes and rates of the head; the defaults are those of conf/task, which says where they are from."""
+
+    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
+    embedding_dropout: float = Field(default=0.25, ge=0, lt=1)
+    pre_encoded: int = Field(default=300, gt=0)
+    pre_encoded_dropout: float = Field(default=0.25, ge=0, lt=1)
+    hidden: int = Field(default=300, gt=0)  # of both BiLSTMs, per direction
+    pooled_dropout: float = Field(default=0.1, ge=0, lt=1)
+    widths: tuple[PositiveInt, ...] = (1200, 300)  # of the layers between the poolings and the classes
+    activation: Literal["relu", "maxout"] = "relu"
+    pieces: int = Field(default=4, gt=1)  # maxout only: linear functions per unit
+    dropout: float = Field(default=0.2, ge=0, lt=1)  # after each of those layers
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -87,3 +111,92 @@ class Sst5Task(Task[Sst5Example]):
     def render(self, examples: Sequence[Sst5Example], predictions: Sequence[Prediction]) -> str:
         """One label per line, as `score sst5` reads them beside the trees."""
         return "".join(f"{label}\n" for label in predictions)
+
+
+class Sst5Head(nn.Module):
+    """[words; ELMo] -> ReLU -> BiLSTM -> biattention -> BiLSTM -> [.; ELMo] -> four poolings -> classes."""
+
+    fitting: ClassVar[Literal["gradient"]] = "gradient"
+
+    def __init__(self, settings: Sst5HeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
+        super().__init__()
+        self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
+        inputs = self.words.dim + widths.at_input
+        if not inputs:
+            raise UsageError("words=none: without ELMo at the input the sentiment head has nothing to read")
+        self.pre_encode = nn.Sequential(
+            nn.Dropout(settings.embedding_dropout),
+            nn.Linear(inputs, settings.pre_encoded),
+            nn.ReLU(),
+            nn.Dropout(settings.pre_encoded_dropout),
+        )
+        self.encode = BiLstm(settings.pre_encoded, settings.hidden)
+        self.integrate = BiLstm(3 * self.encode.dim, settings.hidden)
+        pooled = self.integrate.dim + widths.at_output
+        # without a bias, which a softmax would not notice
+        self.attend = nn.Linear(pooled, 1, bias=False)
+        self.classify = classifier(POOLINGS * pooled, settings)
+
+    def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
+        """The mean loss of the batch's texts, and every class's score."""
+        text = injected["text"]
+        inputs = torch.cat([self.words(batch.fields["words"]), text.at_input], dim=2)  # (rows, time, inputs)
+        encoded = self.encode(self.pre_encode(inputs), text.mask)  # (rows, time, 2 * hidden)
+        integrated = self.integrate(compare_with_context(encoded, text.mask), text.mask)
+        states = torch.cat([integrated, text.at_output], dim=2)  # (rows, time, states)
+        logits = self.classify(pool(states, self.attend(states).squeeze(2), text.mask))  # (rows, classes)
+        return HeadOutput(F.cross_entropy(logits, batch.fields["label"]), {"classes": logits})
+
+    def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+        """The chance of every class for every text."""
+        return {"classes": output.scores["classes"].softmax(dim=1)}
+
+    def decode(self, output: HeadOutput, batch: Batch) -> list[int]:
+        """The best class of each text."""
+        best: list[int] = output.scores["classes"].argmax(dim=1).tolist()
+        return best
+
+
+def compare_with_context(states: Tensor, mask: Tensor) -> Tensor:
+    """Each state x beside what it attends to in its own text, c: [x; x - c; x * c]."""
+    likeness = states @ states.transpose(1, 2)  # (rows, time, time)
+    weights = likeness.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=2)
+    context = weights @ states  # (rows, time, dim)
+    return torch.cat([states, states - context, states * context], dim=2)
+
+
+def pool(states: Tensor, attention: Tensor, mask: Tensor) -> Tensor:
+    """Maximum, minimum, mean and attended mean of the real tokens, (rows, 4 * dim)."""
+    real = mask.unsqueeze(2)  # (rows, time, 1)
+    highest = states.masked_fill(~real, -torch.inf).amax(dim=1)
+    lowest = states.masked_fill(~real, torch.inf).amin(dim=1)
+    mean = states.masked_fill(~real, 0).sum(dim=1) / real.sum(dim=1)
+    weights = attention.masked_fill(~mask, -torch.inf).softmax(dim=1)  # (rows, time)
+    attended = (weights.unsqueeze(1) @ states).squeeze(1)
+    return torch.cat([highest, lowest, mean, attended], dim=1)
+
+
+class Maxout(nn.Module):
+    """A linear layer whose every unit is the highest of several linear functions (Goodfellow et al. 2013)."""
+
+    def __init__(self, inputs: int, outputs: int, pieces: int) -> None:
+        super().__init__()
+        self.pieces = pieces
+        self.linear = nn.Linear(inputs, outputs * pieces)
+
+    def forward(self, x: Tensor) -> Tensor:
+        highest: Tensor = self.linear(x).unflatten(1, (-1, self.pieces)).amax(dim=2)
+        return highest  # (rows, outputs)
+
+
+def classifier(inputs: int, settings: Sst5HeadSettings) -> nn.Sequential:
+    """Dropout, some layers with dropout after each, and one score per class."""
+    layers: list[nn.Module] = [nn.Dropout(settings.pooled_dropout)]
+    for width in settings.widths:
+        if settings.activation == "maxout":
+            layers.append(Maxout(inputs, width, settings.pieces))
+        else:
+            layers += [nn.Linear(inputs, width), nn.ReLU()]
+        layers.append(nn.Dropout(settings.dropout))
+        inputs = width
+    return nn.Sequential(*layers, nn.Linear(inputs, CLASSES))

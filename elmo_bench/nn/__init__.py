@@ -1,1 +1,1 @@
-"""What heads are built of."""
+"""Modules that several heads are built of: products, packing, LSTMs, word and character vectors, CRF."""

@@ -1,4 +1,4 @@
-"""The layers heads are built from; every one of them leaves padding without influence."""
+"""Word vectors, character CNNs and variational dropout. Padding has no influence on any of them."""
 
 from __future__ import annotations
 
@@ -8,11 +8,8 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
-from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.recurrence import Packing, scan_highway_lstm, scan_lstm
 
 
 class WordEmbedding(nn.Module):
@@ -125,79 +122,3 @@ class VariationalDropout(nn.Module):
             return x
         kept = x.new_empty(x.shape[0], 1, x.shape[2]).bernoulli_(1.0 - self.rate)
         return x * kept.div_(1.0 - self.rate)  # (rows, time, dim)
-
-
-class BiLstm(nn.Module):
-    """One bidirectional LSTM layer over left-aligned sequences of different lengths; zeros at padding."""
-
-    def __init__(self, inputs: int, hidden: int) -> None:
-        super().__init__()
-        self.inputs, self.dim = inputs, 2 * hidden
-        self.lstm = nn.LSTM(inputs, hidden, batch_first=True, bidirectional=True)
-        initialise_lstm(self.lstm)
-
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
-        return self.run_library(x, mask) if x.is_cuda else self.run_packed(x, mask)
-
-    def run_library(self, x: Tensor, mask: Tensor) -> Tensor:
-        """By torch's own LSTM, which has a fused kernel on GPUs only."""
-        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
-        return states  # (rows, time, 2 * hidden)
-
-    def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The same by hoisted products and a lean loop over time."""
-        packing = Packing.of(mask)
-        tokens = packing.pack(x)  # (tokens, inputs)
-        (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
-        left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
-        right = multiply_with_gradient(tokens, enter_back) + bias_back
-        left = scan_lstm(left, recur, packing)  # (tokens, hidden)
-        right = scan_lstm(packing.turn(right), recur_back, packing)
-        states = torch.cat([left, packing.turn(right)], dim=1)
-        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
-
-
-class HighwayLstm(nn.Module):
-    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016, SPEC 3.3)."""
-
-    def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
-        super().__init__()
-        self.hidden, self.dropout = hidden, dropout
-        # blocks i, f, g, o, r, and what is carried past the cell, which the state has no part in
-        self.enter = nn.Parameter(torch.empty(6 * hidden, inputs))
-        self.recur = nn.Parameter(torch.empty(5 * hidden, hidden))
-        self.bias = nn.Parameter(torch.zeros(5 * hidden))
-        initialise_orthogonal(self.enter, blocks=6)
-        initialise_orthogonal(self.recur, blocks=5)
-        nn.init.ones_(self.bias.data.chunk(5)[1])  # the forget gate's
-
-    def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
-        """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
-        entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
-        gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
-        kept = tokens.new_ones(packing.sizes[0], self.hidden)  # (rows, hidden), one mask for all steps
-        if self.training and self.dropout:
-            kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
-        return scan_highway_lstm(gates, carried, self.recur, kept, packing)
-
-
-def initialise_lstm(lstm: nn.LSTM) -> None:
-    """Input weights by Glorot, recurrent ones orthogonal per gate, forget bias 1, as Keras has it."""
-    for name, parameter in lstm.named_parameters():
-        if name.startswith("bias_hh"):  # torch has two biases where one is meant
-            nn.init.zeros_(parameter).requires_grad_(False)
-        elif name.startswith("weight_ih"):
-            nn.init.xavier_uniform_(parameter)
-        elif name.startswith("weight_hh"):
-            initialise_orthogonal(parameter, blocks=4)
-        else:
-            nn.init.zeros_(parameter)
-            nn.init.ones_(parameter.data.chunk(4)[1])
-
-
-def initialise_orthogonal(weight: Tensor, blocks: int) -> None:
-    """Make each of the stacked gate blocks of a weight orthogonal on its own."""
-    for block in weight.data.chunk(blocks):
-        nn.init.orthogonal_(block)

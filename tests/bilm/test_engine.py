@@ -15,7 +15,6 @@ from numpy.typing import NDArray
 
 from elmo_bench.bilm.characters import character_rows, with_marks
 from elmo_bench.bilm.engine import embedder as engine_module
-from elmo_bench.bilm.engine import products
 from elmo_bench.bilm.engine.carried import CarryingEmbedder
 from elmo_bench.bilm.engine.embedder import Embedder, fingerprint_model, load_embedder
 from elmo_bench.bilm.engine.lanes import Side, plan_chunks
@@ -23,6 +22,7 @@ from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.options import BilmOptions
 from elmo_bench.bilm.weights import find_model, load_bilm, save_bilm
 from elmo_bench.data.lines import read_lines
+from elmo_bench.nn import products
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]

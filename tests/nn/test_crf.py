@@ -8,8 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_bench.nn.constraints import Constraints, bio_constraints, bioul_constraints
-from elmo_bench.nn.crf import Crf, viterbi
+from elmo_bench.nn.crf import Constraints, Crf, bio_constraints, bioul_constraints, viterbi
 
 LENGTHS = (4, 1, 3, 2)
 BIOUL = ("B-X", "I-X", "L-X", "O", "U-X")

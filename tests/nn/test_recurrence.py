@@ -8,9 +8,9 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_bench.nn.layers import BiLstm
+from elmo_bench.nn.lstm import BiLstm, scan_highway_lstm
+from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply, multiply_with_gradient
-from elmo_bench.nn.recurrence import Packing, scan_highway_lstm
 
 THREE_LENGTHS = list(itertools.product([1, 2, 4], repeat=3))
 

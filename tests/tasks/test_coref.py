@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.coref import CorefTask
+from elmo_bench.tasks.coref.task import CorefTask
 from elmo_bench.types import SplitFiles, UsageError
 
 ROWS = """#begin document (bc/cctv/0001); part 000

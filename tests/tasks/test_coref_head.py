@@ -14,13 +14,13 @@ from torch.nn import functional as F
 from elmo_bench.data.batching import pad
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.coref import CorefHead, CorefHeadSettings, gold_clusters, linked, with_unit_vectors
-from elmo_bench.nn.antecedents import BINS, AntecedentScorer, multiply_scaled
-from elmo_bench.nn.coupled_lstm import CoupledBiLstm, CoupledLstm
-from elmo_bench.nn.recurrence import Packing
-from elmo_bench.nn.spans import SpanScorer, keep_best
-from elmo_bench.nn.windows import Window
-from elmo_bench.tasks.coref import CorefExample, CorefTask
+from elmo_bench.nn.packing import Packing
+from elmo_bench.tasks.coref.antecedents import BINS, AntecedentScorer, multiply_scaled
+from elmo_bench.tasks.coref.head import CorefHead, CorefHeadSettings, gold_clusters, linked, with_unit_vectors
+from elmo_bench.tasks.coref.lstm import CoupledBiLstm, CoupledLstm
+from elmo_bench.tasks.coref.spans import SpanScorer, keep_best
+from elmo_bench.tasks.coref.task import CorefExample, CorefTask
+from elmo_bench.tasks.coref.windows import Window
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Stream, Widths
 from tests.support.head_batches import ABSENT, PLACES, words
 

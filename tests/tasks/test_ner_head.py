@@ -9,8 +9,8 @@ import torch
 
 from elmo_bench.data.tags import convert_tags
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.ner import NerHead, NerHeadSettings
 from elmo_bench.nn.layers import distinct_rows
+from elmo_bench.tasks.ner import NerHead, NerHeadSettings
 from elmo_bench.tensors import Widths
 from tests.support.head_batches import (
     ABSENT,

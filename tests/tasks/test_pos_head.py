@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.pos import PosHead
+from elmo_bench.tasks.pos import PosHead
 from elmo_bench.tensors import Widths
 from elmo_bench.types import UsageError
 from tests.support.head_batches import ABSENT, Row, assert_sound, collate, fit, make_rows, predictions, words

@@ -10,7 +10,7 @@ import torch
 
 from elmo_bench.data.snli import LABELS
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.snli import SnliHead, SnliHeadSettings, attend, pool
+from elmo_bench.tasks.snli import SnliHead, SnliHeadSettings, attend, pool
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
 from tests.support.head_batches import ABSENT, PLACES, Row, collate, words

@@ -13,7 +13,7 @@ import torch
 from elmo_bench.data.squad import read_answers
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.squad import WIDENED, SquadTask
+from elmo_bench.tasks.squad.task import WIDENED, SquadTask
 from elmo_bench.types import SplitFiles, UsageError
 
 ANN = "Ann's dog, an Airedale, was born in 1993-1994 (in spring).  It can't bark."

@@ -11,8 +11,8 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.squad import SquadHead, SquadHeadSettings, best_spans
-from elmo_bench.nn.attention import HIDDEN, BiAttention, SelfAttention, TrilinearScore
+from elmo_bench.tasks.squad.attention import HIDDEN, BiAttention, SelfAttention, TrilinearScore
+from elmo_bench.tasks.squad.head import SquadHead, SquadHeadSettings, best_spans
 from elmo_bench.tensors import Batch, Injected, Stream, Widths
 from elmo_bench.types import Prediction
 from tests.support.head_batches import ABSENT, PLACES, padded, words

@@ -7,7 +7,7 @@ import torch
 
 from elmo_bench.data.tags import chunks_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.srl import SrlHead, SrlHeadSettings
+from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
 from elmo_bench.tensors import Widths
 from tests.support.head_batches import (
     ABSENT,

@@ -10,7 +10,7 @@ from pydantic import ValidationError
 from torch import Tensor, nn
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.heads.sst5 import Maxout, Sst5Head, Sst5HeadSettings, compare_with_context, pool
+from elmo_bench.tasks.sst5 import Maxout, Sst5Head, Sst5HeadSettings, compare_with_context, pool
 from elmo_bench.tensors import Widths
 from elmo_bench.types import UsageError
 from tests.support.head_batches import (

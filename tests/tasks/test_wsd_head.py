@@ -6,7 +6,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_bench.heads.wsd import WsdHead, WsdHeadSettings, target_vectors
+from elmo_bench.tasks.wsd import WsdHead, WsdHeadSettings, target_vectors
 from elmo_bench.tensors import Widths
 from elmo_bench.types import UsageError
 from tests.support.head_batches import ABSENT, Row, collate, predictions

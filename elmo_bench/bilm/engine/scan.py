@@ -7,8 +7,8 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from elmo_bench.bilm.engine.products import make_product
 from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
+from elmo_bench.nn.products import make_product
 
 Resets = Mapping[int, Tensor]
 """By step, the lanes (a tensor of indices) in which a sentence begins."""

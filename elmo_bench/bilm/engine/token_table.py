@@ -9,8 +9,8 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.bilm.characters import SENTENCE_END, SENTENCE_START, character_rows, used_characters
-from elmo_bench.bilm.engine.products import Activation, Product, make_product
 from elmo_bench.bilm.token_encoder import Highway, TokenEncoder
+from elmo_bench.nn.products import Activation, Product, make_product
 
 ROWS_AT_ONCE = 256
 WORDS_AT_ONCE = ROWS_AT_ONCE - 1  # and a mark beside them

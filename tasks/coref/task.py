@@ -1,4 +1,4 @@
-"""Coreference (paper A.6): which words of a document stand for the same person or thing."""
+"""Coreference resolution (CoNLL-2012; paper A.6): which mentions of a document refer to the same entity."""
 
 from __future__ import annotations
 
@@ -16,11 +16,12 @@ from elmo_bench.data.batching import pad
 from elmo_bench.data.coreference import Cluster, CoreferenceDocument, Mention, read_coreference
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
-from elmo_bench.heads.coref import CorefHead, CorefHeadSettings
 from elmo_bench.metrics.coreference import count_coreference, score_coreference
 from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+
+from .head import CorefHead, CorefHeadSettings
 
 
 @dataclass(frozen=True)

@@ -1,4 +1,4 @@
-"""Attention between the words of two texts and within one (Seo et al. 2017; Clark and Gardner 2017)."""
+"""Attention between two texts (Seo et al. 2017) and within one text (Clark and Gardner 2017)."""
 
 from __future__ import annotations
 

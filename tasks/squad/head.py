@@ -1,4 +1,4 @@
-"""Answers as spans of a text: Clark and Gardner (2017) as the ELMo paper simplified it (A.4, SPEC 3.1)."""
+"""Answers as spans of a text: the model of Clark and Gardner (2017), simplified as in paper A.4."""
 
 from __future__ import annotations
 
@@ -12,11 +12,12 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.nn.attention import HIDDEN, BiAttention, SelfAttention
-from elmo_bench.nn.gru import BiGru
 from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
+
+from .attention import HIDDEN, BiAttention, SelfAttention
+from .gru import BiGru
 
 CHARACTER_RANGE = 0.05
 

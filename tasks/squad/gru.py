@@ -1,6 +1,6 @@
-"""A bidirectional GRU written for speed on CPUs, in the manner of `recurrence`: both directions in one loop.
+"""A bidirectional GRU written for speed on CPUs: both directions run in one loop over time.
 
-Gates stand in the order r, z, n, and r is applied after the recurrent product, as cuDNN and nn.GRU have it.
+The gates are in the order r, z, n, and r is applied after the recurrent product, as in cuDNN and nn.GRU.
 """
 
 from __future__ import annotations
@@ -13,8 +13,8 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.recurrence import Packing
 
 
 class BiGru(nn.Module):

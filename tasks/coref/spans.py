@@ -1,7 +1,8 @@
-"""Spans of a batch of documents: their scores as mentions, which are kept, their vectors (Lee et al. 2017).
+"""Spans of a batch of documents: their scores as mentions, the selection of the best, and their vectors.
 
-The first layer of the scorer is a sum over the parts of a span's vector, so each part is multiplied once per
-token and gathered afterwards; only the spans that are kept ever get a whole vector.
+The first layer of the scorer is a sum over the components of a span's vector (Lee et al. 2017). Each
+component is therefore multiplied once per token and gathered afterwards; only the kept spans get a whole
+vector.
 """
 
 from __future__ import annotations

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from elmo_bench.nn.gru import BiGru
+from elmo_bench.tasks.squad.gru import BiGru
 
 
 def layer_and_input(lengths: tuple[int, ...], time: int) -> tuple[BiGru, torch.Tensor, torch.Tensor]:

@@ -1,4 +1,4 @@
-"""Questions on paragraphs (SQuAD v1.1, paper A.4): the answer is a span of the paragraph's own text."""
+"""Question answering on paragraphs (SQuAD v1.1; paper A.4): the answer is a span of the paragraph."""
 
 from __future__ import annotations
 
@@ -17,11 +17,12 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_bench.data.squad import Answer, SquadQuestion, read_squad
 from elmo_bench.data.tokens import Token, tokenise, words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.heads.squad import SquadHead, SquadHeadSettings
 from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+
+from .head import SquadHead, SquadHeadSettings
 
 FROM_TRAIN = "dev_from_train"  # the option of a corpus without a test set of its own
 WIDENED = "answers that begin or end inside a token; read as the whole tokens"

@@ -1,4 +1,4 @@
-"""Which sentences of a batch of documents a step reads: all, or a random window of those that are long."""
+"""The sentences of a document that one step reads: all of them, or a random window of a long document."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The LSTM of Lee et al. (2017): what is forgotten is what is not written, and the first state is learnt."""
+"""The LSTM of Lee et al. (2017): the forget gate is 1 - the input gate, and the first state is learned."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from elmo_bench.nn.layers import initialise_orthogonal
+from elmo_bench.nn.lstm import initialise_orthogonal
+from elmo_bench.nn.packing import Packing, steps_of
 from elmo_bench.nn.products import multiply, multiply_with_gradient
-from elmo_bench.nn.recurrence import Packing, steps_of
 
 
 class CoupledBiLstm(nn.Module):

@@ -1,8 +1,8 @@
-"""How well each kept span goes with those before it (Lee et al. 2017), a band of pairs at a time.
+"""Scores of kept spans with the spans before them (Lee et al. 2017), computed for a band of pairs at a time.
 
-A pair's vector is [span; antecedent; their product; features]. The first layer's products with span and
-antecedent are made once for each span. What remains, sum_d weight[h, d] span[d] antecedent[d], is a plain
-matrix product once the weight has been scaled by the span: so no vector of a pair is ever made.
+A pair's vector is [span; antecedent; span ∘ antecedent; features]. The products of the first layer with span
+and antecedent are computed once per span. What remains, sum_d weight[h, d] span[d] antecedent[d], is a plain
+matrix product once the weight is scaled by the span. So the vector of a pair is never built.
 """
 
 from __future__ import annotations

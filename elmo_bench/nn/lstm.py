@@ -1,81 +1,97 @@
-"""Recurrent layers written for speed on CPUs: bulk products before and after the loop, a lean loop between.
+"""LSTM layers written for speed on CPUs.
 
-Sequences are packed: sorted by falling length, one step after another, so no step computes padding.
-Everything that does not depend on the state is hoisted out of the loop over time: input products before it,
-all local derivatives before the loop of the backward pass, and weight gradients as one product after it.
+Sequences are packed (`packing`), so no step computes padding. Everything that does not depend on the state
+is moved out of the loop over time: input products before it, all local derivatives before the loop of the
+backward pass, and weight gradients as one product after it.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from itertools import accumulate
 from typing import Any
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
-from elmo_bench.nn.products import multiply
-
-
-@dataclass(frozen=True)
-class Packing:
-    """Where the tokens of padded rows stand once sorted by falling length and cut into steps."""
-
-    sizes: tuple[int, ...]  # rows that are still running at each step
-    order: Tensor  # (rows,) numbers of the rows, longest first
-    forwards: Tensor  # (tokens,) places among rows * time, reading left to right
-    backwards: Tensor  # (tokens,) the same reading right to left
-    turned: Tensor  # (tokens,) from the packed left-to-right order to right-to-left and back
-
-    @classmethod
-    def of(cls, mask: Tensor) -> Packing:
-        """The packing of left-aligned rows, (rows, time) true at real tokens."""
-        rows, time = mask.shape
-        lengths, order = mask.sum(1).sort(descending=True, stable=True)  # (rows,)
-        steps = torch.arange(int(lengths.max()), device=mask.device).unsqueeze(1)  # (time, 1)
-        running = steps < lengths  # (time, rows)
-        first = (order * time).expand_as(running)  # place of each row's first token
-        forwards = (first + steps)[running]
-        backwards = (first + lengths - 1 - steps)[running]
-        packed_place = torch.empty(rows * time, dtype=torch.long, device=mask.device)
-        packed_place[forwards] = torch.arange(len(forwards), device=mask.device)
-        sizes = tuple(running.sum(1).tolist())
-        return cls(sizes, order, forwards, backwards, packed_place[backwards])
-
-    def pack(self, padded: Tensor) -> Tensor:
-        """(rows, time, dim) to the real tokens in left-to-right order, (tokens, dim)."""
-        return padded.flatten(0, 1).index_select(0, self.forwards)
-
-    def unpack(self, packed: Tensor, mask: Tensor) -> Tensor:
-        """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
-        padded = packed.new_zeros(mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)
-        return padded.view(*mask.shape, packed.shape[1])
-
-    def turn(self, packed: Tensor) -> Tensor:
-        """Packed tokens in the order of the other reading direction."""
-        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
-        return turned
-
-    def previous(self) -> Tensor:
-        """For every token but those of the first step, where its predecessor stands in the packing."""
-        places = torch.arange(self.sizes[0], len(self.forwards), device=self.order.device)
-        sizes = torch.tensor(self.sizes, device=self.order.device)
-        return places - sizes[:-1].repeat_interleave(sizes[1:])
+from elmo_bench.nn.packing import Packing, steps_of
+from elmo_bench.nn.products import multiply, multiply_with_gradient
 
 
-class _Turn(torch.autograd.Function):
-    """A permutation that undoes itself, and so does its gradient; torch would scatter into zeros."""
+class BiLstm(nn.Module):
+    """One bidirectional LSTM layer over left-aligned sequences of different lengths; zeros at padding."""
 
-    @staticmethod
-    def forward(ctx: Any, packed: Tensor, turned: Tensor) -> Tensor:
-        ctx.turned = turned
-        return packed.index_select(0, turned)
+    def __init__(self, inputs: int, hidden: int) -> None:
+        super().__init__()
+        self.inputs, self.dim = inputs, 2 * hidden
+        self.lstm = nn.LSTM(inputs, hidden, batch_first=True, bidirectional=True)
+        initialise_lstm(self.lstm)
 
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return gradient.index_select(0, ctx.turned), None
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
+        """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
+        return self.run_library(x, mask) if x.is_cuda else self.run_packed(x, mask)
+
+    def run_library(self, x: Tensor, mask: Tensor) -> Tensor:
+        """By torch's own LSTM, which has a fused kernel on GPUs only."""
+        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
+        return states  # (rows, time, 2 * hidden)
+
+    def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
+        """The same by hoisted products and a lean loop over time."""
+        packing = Packing.of(mask)
+        tokens = packing.pack(x)  # (tokens, inputs)
+        (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
+        left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
+        right = multiply_with_gradient(tokens, enter_back) + bias_back
+        left = scan_lstm(left, recur, packing)  # (tokens, hidden)
+        right = scan_lstm(packing.turn(right), recur_back, packing)
+        states = torch.cat([left, packing.turn(right)], dim=1)
+        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+
+
+class HighwayLstm(nn.Module):
+    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016, SPEC 3.3)."""
+
+    def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
+        super().__init__()
+        self.hidden, self.dropout = hidden, dropout
+        # blocks i, f, g, o, r, and what is carried past the cell, which the state has no part in
+        self.enter = nn.Parameter(torch.empty(6 * hidden, inputs))
+        self.recur = nn.Parameter(torch.empty(5 * hidden, hidden))
+        self.bias = nn.Parameter(torch.zeros(5 * hidden))
+        initialise_orthogonal(self.enter, blocks=6)
+        initialise_orthogonal(self.recur, blocks=5)
+        nn.init.ones_(self.bias.data.chunk(5)[1])  # the forget gate's
+
+    def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
+        """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
+        entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
+        gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
+        kept = tokens.new_ones(packing.sizes[0], self.hidden)  # (rows, hidden), one mask for all steps
+        if self.training and self.dropout:
+            kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+        return scan_highway_lstm(gates, carried, self.recur, kept, packing)
+
+
+def initialise_lstm(lstm: nn.LSTM) -> None:
+    """Input weights by Glorot, recurrent ones orthogonal per gate, forget bias 1, as Keras has it."""
+    for name, parameter in lstm.named_parameters():
+        if name.startswith("bias_hh"):  # torch has two biases where one is meant
+            nn.init.zeros_(parameter).requires_grad_(False)
+        elif name.startswith("weight_ih"):
+            nn.init.xavier_uniform_(parameter)
+        elif name.startswith("weight_hh"):
+            initialise_orthogonal(parameter, blocks=4)
+        else:
+            nn.init.zeros_(parameter)
+            nn.init.ones_(parameter.data.chunk(4)[1])
+
+
+def initialise_orthogonal(weight: Tensor, blocks: int) -> None:
+    """Make each of the stacked gate blocks of a weight orthogonal on its own."""
+    for block in weight.data.chunk(blocks):
+        nn.init.orthogonal_(block)
 
 
 def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:
@@ -155,11 +171,6 @@ class _HighwayLstm(torch.autograd.Function):
         _pull_back(gradient, local, through_cell, gates, recurrent, ctx.packing)
         past = gradient * keeping * (1 - transformed)
         return local.flatten(1), past, _weight_gradient(local, states, ctx.packing), None, None
-
-
-def steps_of(sizes: tuple[int, ...]) -> list[slice]:
-    """The packed tokens of every step."""
-    return [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
 
 
 def _double_candidate(gates: Tensor, hidden: int) -> Tensor:

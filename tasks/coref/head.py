@@ -1,4 +1,8 @@
-"""Coreference: every span may be a mention, and chooses an antecedent or none (Lee et al. 2017, SPEC 3.4)."""
+"""Coreference: every span is a candidate mention, and every mention chooses an antecedent or none.
+
+The model is that of Lee et al. (2017). It scores spans as mentions (`spans`), keeps the best, and scores each
+kept span with the spans before it (`antecedents`).
+"""
 
 from __future__ import annotations
 
@@ -16,12 +20,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.nn.antecedents import AntecedentScorer
-from elmo_bench.nn.coupled_lstm import CoupledBiLstm
 from elmo_bench.nn.layers import CharacterCnns, WordEmbedding
-from elmo_bench.nn.spans import Spans, SpanScorer, keep_best
-from elmo_bench.nn.windows import Window
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
+
+from .antecedents import AntecedentScorer
+from .lstm import CoupledBiLstm
+from .spans import Spans, SpanScorer, keep_best
+from .windows import Window
 
 NOBODY = -1  # instead of an antecedent, and where a document of a batch has fewer spans than another
 

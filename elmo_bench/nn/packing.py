@@ -1,0 +1,76 @@
+"""Packed sequences: rows sorted by falling length, then one time step after another, without padding."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from itertools import accumulate
+from typing import Any
+
+import torch
+from torch import Tensor
+from torch.autograd.function import once_differentiable
+
+
+@dataclass(frozen=True)
+class Packing:
+    """Where the tokens of padded rows stand once sorted by falling length and cut into steps."""
+
+    sizes: tuple[int, ...]  # rows that are still running at each step
+    order: Tensor  # (rows,) numbers of the rows, longest first
+    forwards: Tensor  # (tokens,) places among rows * time, reading left to right
+    backwards: Tensor  # (tokens,) the same reading right to left
+    turned: Tensor  # (tokens,) from the packed left-to-right order to right-to-left and back
+
+    @classmethod
+    def of(cls, mask: Tensor) -> Packing:
+        """The packing of left-aligned rows, (rows, time) true at real tokens."""
+        rows, time = mask.shape
+        lengths, order = mask.sum(1).sort(descending=True, stable=True)  # (rows,)
+        steps = torch.arange(int(lengths.max()), device=mask.device).unsqueeze(1)  # (time, 1)
+        running = steps < lengths  # (time, rows)
+        first = (order * time).expand_as(running)  # place of each row's first token
+        forwards = (first + steps)[running]
+        backwards = (first + lengths - 1 - steps)[running]
+        packed_place = torch.empty(rows * time, dtype=torch.long, device=mask.device)
+        packed_place[forwards] = torch.arange(len(forwards), device=mask.device)
+        sizes = tuple(running.sum(1).tolist())
+        return cls(sizes, order, forwards, backwards, packed_place[backwards])
+
+    def pack(self, padded: Tensor) -> Tensor:
+        """(rows, time, dim) to the real tokens in left-to-right order, (tokens, dim)."""
+        return padded.flatten(0, 1).index_select(0, self.forwards)
+
+    def unpack(self, packed: Tensor, mask: Tensor) -> Tensor:
+        """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
+        padded = packed.new_zeros(mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)
+        return padded.view(*mask.shape, packed.shape[1])
+
+    def turn(self, packed: Tensor) -> Tensor:
+        """Packed tokens in the order of the other reading direction."""
+        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
+        return turned
+
+    def previous(self) -> Tensor:
+        """For every token but those of the first step, where its predecessor stands in the packing."""
+        places = torch.arange(self.sizes[0], len(self.forwards), device=self.order.device)
+        sizes = torch.tensor(self.sizes, device=self.order.device)
+        return places - sizes[:-1].repeat_interleave(sizes[1:])
+
+
+class _Turn(torch.autograd.Function):
+    """A permutation that undoes itself, and so does its gradient; torch would scatter into zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, turned: Tensor) -> Tensor:
+        ctx.turned = turned
+        return packed.index_select(0, turned)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        return gradient.index_select(0, ctx.turned), None
+
+
+def steps_of(sizes: tuple[int, ...]) -> list[slice]:
+    """The packed tokens of every step."""
+    return [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
