@@ -1,0 +1,82 @@
+"""How many seeds a gain needs: the power of a two-sided paired t-test at 5 %."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from math import isinf, sqrt
+from statistics import stdev
+
+from scipy.optimize import brentq
+from scipy.stats import nct, norm
+from scipy.stats import t as student_t
+
+SIGNIFICANCE = 0.05
+POWER = 0.8
+MOST_SEEDS = 1000
+FAR = 6.0  # standard errors above zero: the tail below it is empty, and scipy's sum for it is not a number
+
+
+def power_of(gain: float, deviation: float, seeds: int) -> float:
+    """The probability that `seeds` paired differences of this deviation show this gain."""
+    if deviation == 0:
+        return 1.0 if gain else SIGNIFICANCE
+    return _power(abs(gain) * sqrt(seeds) / deviation, seeds - 1)
+
+
+def detectable_gain(deviation: float, seeds: int) -> float:
+    """The smallest gain that so many seeds show with a power of 80 %."""
+    return detectable_effect(deviation / sqrt(seeds), seeds - 1)
+
+
+def detectable_effect(error: float, freedom: float) -> float:
+    """The smallest effect that a standard error with these degrees of freedom shows with 80 % power."""
+    if error == 0:
+        return 0.0
+    highest = 1.0
+    while _power(highest, freedom) < POWER:
+        highest *= 2
+    return error * float(brentq(lambda shift: _power(shift, freedom) - POWER, 0.0, highest, xtol=1e-9))
+
+
+def seeds_for(gain: float, deviation: float) -> int | None:
+    """The fewest seeds that show a gain with a power of 80 %; none where MOST_SEEDS are too few."""
+    if gain == 0 or power_of(gain, deviation, MOST_SEEDS) < POWER:
+        return None
+    return next(seeds for seeds in range(2, MOST_SEEDS + 1) if power_of(gain, deviation, seeds) >= POWER)
+
+
+def deviation_of_gain(first: Mapping[int, float], second: Mapping[int, float]) -> float | None:
+    """The standard deviation of paired differences, from scores by seed.
+
+    Of the differences where two or more seeds are shared, else of both systems as if they were independent.
+    """
+    shared = sorted(first.keys() & second.keys())
+    if len(shared) > 1:
+        return stdev([second[seed] - first[seed] for seed in shared])
+    if len(first) > 1 and len(second) > 1:
+        return sqrt(stdev(first.values()) ** 2 + stdev(second.values()) ** 2)
+    return None
+
+
+def spell_power(deviation: float, seeds: int, gain: float) -> str:
+    """Two answers in a sentence: what the seeds at hand can show, and how many a gain needs."""
+    parts = []
+    if seeds > 1:
+        found = detectable_gain(deviation, seeds)
+        parts.append(f"with these {seeds} seeds a gain of {found:.2f} would be detected with 80 % power")
+    if gain:
+        needed = seeds_for(gain, deviation)
+        number = f"more than {MOST_SEEDS}" if needed is None else str(needed)
+        parts.append(f"for a gain of {abs(gain):.2f} you need {number} seeds")
+    return "; ".join(parts)
+
+
+def _power(shift: float, freedom: float) -> float:
+    """The power at a true effect of `shift` standard errors."""
+    if isinf(freedom):
+        critical = float(norm.ppf(1 - SIGNIFICANCE / 2))
+        return float(norm.sf(critical - shift) + norm.cdf(-critical - shift))
+    critical = float(student_t.ppf(1 - SIGNIFICANCE / 2, freedom))
+    above = float(nct.sf(critical, freedom, shift))
+    below = float(nct.cdf(-critical, freedom, shift)) if shift < FAR else 0.0
+    return above + below
