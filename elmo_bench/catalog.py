@@ -32,13 +32,3 @@ def list_corpora() -> dict[str, dict[str, frozenset[str]]]:
             str(name): frozenset(map(str, source)) - {"default"} for name, source in sources.items()
         }
     return corpora
-
-
-def list_fractions() -> dict[tuple[str, str], float]:
-    """By task and size, the part of the training set that a size keeps; those that keep all are left out."""
-    fractions = {}
-    for path in (CONF / "size").glob("*_*.yaml"):
-        task, _, size = path.stem.rpartition("_")
-        if fraction := OmegaConf.select(OmegaConf.load(path), "data.fraction"):
-            fractions[task, size] = float(fraction)
-    return fractions

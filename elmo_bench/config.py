@@ -191,6 +191,7 @@ class RunConfig(Config):
     words: WordsConfig
     data: DataConfig
     size: str
+    size_fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, as the size prescribes
     store: StoreConfig
     trainer: TrainerConfig
     tracking: TrackingConfig

@@ -16,6 +16,7 @@ NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
     "force",
     "plan",
+    "size_fraction",  # data.fraction is what the run has
     "paths",
     "tracking",
     "trainer.accelerator",

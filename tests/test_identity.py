@@ -91,3 +91,8 @@ def test_other_data_encoder_words_or_task_version_is_another_run() -> None:
     assert condition(words="w") != base
     config = run_config("task=ner")
     assert condition_of(identify(config, 2, DATA, "e", None)) != base
+
+
+def test_what_a_size_prescribes_is_known_by_what_a_run_has() -> None:
+    assert condition("size_fraction=0.5") == condition()
+    assert condition("data.fraction=0.5") != condition()

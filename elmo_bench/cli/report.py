@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.catalog import list_corpora, list_fractions
+from elmo_bench.catalog import list_corpora
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
@@ -62,7 +62,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     scores, problems = find_scores(item.record for item in library.runs)
     referee = Referee(scores, resamples, problems=problems)
-    report = assemble(Desk(library, referee, list_corpora(), list_fractions()))
+    report = assemble(Desk(library, referee, list_corpora()))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),

@@ -10,7 +10,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_bench.conditions import is_baseline, reduce_elmo
-from elmo_bench.hashing import hash_value
 from elmo_bench.records import (
     NeighboursRecord,
     PerplexityRecord,
@@ -18,12 +17,18 @@ from elmo_bench.records import (
     read_record,
     read_record_of,
 )
+from elmo_bench.report.baseline import (
+    baseline_of,
+    place_of,
+    prescribed_fraction,
+    setting_of,
+    share_of,
+    words_of,
+)
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
-# What tables vary on purpose; whatever else differs makes another setting, and settings never share a cell.
-VARIED = ("elmo", "store", "encoder_fingerprint", "words", "words_sha256", "data")
 
 
 @dataclass(frozen=True, order=True)
@@ -83,7 +88,7 @@ class Library:
         rivals = [other for other in numbers if (other.source, other.corpus, other.size) == place]
         return max(rivals, key=lambda other: (numbers[other], other), default=block)
 
-    def shelf(self, block: Block, task: str, fraction: float = 1.0) -> Shelf:
+    def shelf(self, block: Block, task: str) -> Shelf:
         """The runs of a task that belong to a block, with or without ELMo."""
         place = (block.source, block.corpus, block.size)
         return Shelf(
@@ -93,8 +98,7 @@ class Library:
                 if run.record.task == task
                 and place_of(run.record) == place
                 and (is_baseline(run.record) or block_of(run.record) == block)
-            ),
-            fraction,
+            )
         )
 
 
@@ -103,7 +107,12 @@ class Shelf:
     """The runs of one task in one block."""
 
     runs: tuple[Run, ...]
-    fraction: float = 1.0  # of the training set, as the task's size has it
+
+    @property
+    def fraction(self) -> float:
+        """How much of the training set the size prescribes, as most records say."""
+        counts = Counter(prescribed_fraction(run.record) for run in self.runs)
+        return max(counts, key=lambda fraction: (counts[fraction], fraction), default=1.0)
 
     def find(self, wanted: Wanted) -> Seeds:
         """The runs of one condition by seed; none where there are none."""
@@ -118,12 +127,19 @@ class Shelf:
             if (
                 setting_of(record) == setting
                 and record.identity["elmo"] == wanted.elmo(record)
-                and record.identity["data"]["fraction"] == fraction
-                and record.identity["data"].get("limit") is None
+                and share_of(record) == (fraction, None)
                 and _words_fit(record, wanted, words)
             ):
                 fitting[record.condition][run.seed] = run
         return max(fitting.values(), key=lambda seeds: (len(seeds), *_age(seeds)), default={})
+
+    def baseline(self, seeds: Seeds, wanted: Wanted) -> Seeds:
+        """The runs of a baseline that is wanted, if they are the baseline of some runs."""
+        if not seeds:
+            return {}
+        found = self.find(wanted)
+        record = next(iter(seeds.values())).record
+        return found if baseline_of(record, (run.record for run in found.values())) else {}
 
     @property
     def usual(self) -> tuple[str, str] | None:
@@ -174,22 +190,9 @@ def read_library(directory: Path) -> Library:
     return Library(tuple(runs), tuple(perplexities), tuple(neighbours), tuple(problems))
 
 
-def place_of(record: Record) -> tuple[str, str, str]:
-    return record.source, record.corpus, record.size
-
-
 def block_of(record: Record) -> Block:
     """The block of a run with ELMo."""
     return Block(*place_of(record), record.encoder or "", record.identity.get("encoder_fingerprint") or "")
-
-
-def setting_of(record: Record) -> str:
-    """A short name of everything in a condition that no table varies."""
-    return hash_value({key: value for key, value in record.identity.items() if key not in VARIED})[:12]
-
-
-def words_of(record: Record) -> str:
-    return hash_value([record.identity["words"], record.identity.get("words_sha256")])[:12]
 
 
 def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:

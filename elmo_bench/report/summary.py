@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import mean, stdev
 
-from elmo_bench.conditions import describe_condition, is_baseline
+from elmo_bench.conditions import describe_condition
 from elmo_bench.records import Record
+from elmo_bench.report.baseline import baseline_of
 from elmo_bench.report.statistics import paired_gain
 
 
@@ -34,9 +35,8 @@ def _table(records: list[Record]) -> str:
     table = list(conditions.values())
     names = [describe_condition(_any(seeds)) + _peculiarities(_any(seeds), records) for seeds in table]
     width = max(52, *map(len, names))
-    baselines = [seeds for seeds in table if is_baseline(_any(seeds))]
     rows = [
-        _row(f"  {name:{width}}", seeds, _baseline_of(_any(seeds), baselines))
+        _row(f"  {name:{width}}", seeds, conditions.get(baseline_of(_any(seeds), records) or "", {}))
         for name, seeds in zip(names, table, strict=True)
     ]
     rows.sort(key=lambda row: -row[0])
@@ -62,16 +62,6 @@ def _has_words(record: Record) -> bool:
     return bool(record.identity["words"]["kind"] != "none")
 
 
-def _baseline_of(record: Record, baselines: Sequence[dict[int, Record]]) -> dict[int, Record]:
-    """The runs without ELMo on the same data, with the same words if there are any such runs."""
-    mine = record.identity
-    return max(
-        (seeds for seeds in baselines if _any(seeds).identity["data"] == mine["data"]),
-        key=lambda seeds: bool(_any(seeds).identity["words"] == mine["words"]),
-        default={},
-    )
-
-
 def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
     """The mean test score, to sort by, and the line."""
     metric = _any(seeds).metric
@@ -85,7 +75,7 @@ def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tu
         else f"test {centre:6.2f}" + " " * 8,
         f"n={len(scores)}",
     ]
-    if seeds is not baseline:
+    if baseline:
         both = [score - baseline[s].scores["test"][metric] for s, score in scores.items() if s in baseline]
         if gain := paired_gain(both):
             cells.append(f"gain {gain.mean:+6.2f} [{gain.low:+.2f}, {gain.high:+.2f}]")

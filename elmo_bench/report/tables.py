@@ -35,7 +35,6 @@ class Desk:
     library: Library
     referee: Referee
     corpora: Mapping[str, Mapping[str, frozenset[str]]]  # by task and source
-    fractions: Mapping[tuple[str, str], float] = field(default_factory=dict)  # by task and size, where not 1
     warnings: list[str] = field(default_factory=list)
 
     def warn(self, warning: str) -> None:
@@ -50,7 +49,7 @@ class Desk:
         ]
 
     def shelf(self, block: Block, task: str) -> Shelf:
-        return self.library.shelf(block, task, self.fractions.get((task, block.size), 1.0))
+        return self.library.shelf(block, task)
 
     def lists(self, block: Block, part: Part, shelf: Shelf) -> bool:
         """Whether a block has rows for a task.
@@ -147,7 +146,7 @@ def build_row(layout: Layout, part: Part, row: Row, shelf: Shelf, desk: Desk) ->
     cells = (*heading, score_cell(list(seeds.values()), layout))
     found = None
     if row.against:
-        baseline = shelf.find(row.against)
+        baseline = shelf.baseline(seeds, row.against)
         found = desk.referee.compare(baseline, seeds, layout.split, metric)
     if found is None:
         return (*cells, NOTHING, NOTHING, NOTHING)

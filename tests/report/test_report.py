@@ -127,9 +127,9 @@ def test_epochs_to_pass_the_baselines_best(records: Path) -> None:
     assert row(table(report, "figure1"), "SNLI", "10 %")["Gain"].value == pytest.approx(15.0)
 
 
-def test_a_size_may_keep_a_part_of_the_training_set(records: Path) -> None:
-    library = read_library(records)
-    report = assemble(Desk(library, Referee({}, 200), CORPORA, {("snli", "sample"): 0.1}))
+def test_what_a_size_keeps_of_the_training_set_stands_in_the_records(tmp_path: Path) -> None:
+    publish_world(tmp_path, snli_fraction=0.1)
+    report = build(tmp_path)
     found = table(report, "table1")
     assert row(found, "SNLI", "+ ELMo")["Here"].value == pytest.approx(100 * 19 / 40)
     assert row(found, "NER", "+ ELMo")["Here"].value == pytest.approx(100 * 79 / 120)

@@ -41,3 +41,16 @@ def test_a_gain_is_over_the_baseline_with_the_same_words() -> None:
     assert "gain" not in line_with(table, "without ELMo", "50.00")
     # a probe that reads ELMo alone is compared with words alone where nothing else is there
     assert "gain +25.00" in line_with(summarise([*words, *probe]), "ELMo (sample)", ", no words")
+
+
+def test_runs_with_other_training_settings_are_not_paired() -> None:
+    longer = {"task": {"name": "snli", "training": {"epochs": 30}}}
+    table = summarise([*runs((20, 20), NONE), *runs((34, 34), NONE, **longer), *runs((30, 30), ELMO)])
+    assert "gain +25.00" in line_with(table, "ELMo (sample)")
+    alone = summarise([*runs((34, 34), NONE, **longer), *runs((30, 30), ELMO)])
+    assert "gain" not in alone
+
+
+def test_runs_of_another_task_version_are_not_paired() -> None:
+    table = summarise([*runs((20, 20), NONE, task_version=2), *runs((30, 30), ELMO)])
+    assert "gain" not in table

@@ -67,7 +67,10 @@ def make_record(task: str, seed: int, right: int, elmo: dict[str, Any], **change
         "encoder": encoder,
         "debug": False,
         "identity": identity,
-        "config": {"task": {"name": task, "plugin": "elmo_bench.tasks.ner.NerTask", "elmo": DEFAULTS}},
+        "config": {
+            "task": {"name": task, "elmo": DEFAULTS},
+            "size_fraction": changes.pop("size_fraction", 1.0),
+        },
         "scores": {"dev": {"accuracy": score}, "test": {"accuracy": score}},
         "examples": {"train": 10, "dev": EXAMPLES, "test": EXAMPLES},
         "curve": curve(score),
@@ -138,16 +141,20 @@ def publish(directory: Path, record: Record, right: int) -> Run:
     return Run(record, counts)
 
 
-def publish_world(directory: Path) -> None:
+def publish_world(directory: Path, snli_fraction: float = 1.0) -> None:
     """Runs for several tables: NER of Table 1, SNLI of Tables 1 to 3 and Figure 1, some cells empty."""
+
+    def make_snli(seed: int, right: int, elmo: dict[str, Any], **changes: Any) -> Record:
+        return make_record("snli", seed, right, elmo, size_fraction=snli_fraction, **changes)
+
     for seed, (before, after) in enumerate([(20, 27), (22, 27), (21, 25)], start=1):
         publish(directory, make_record("ner", seed, before, NONE), before)
         publish(directory, make_record("ner", seed, after, ELMO), after)
-        publish(directory, make_record("snli", seed, before + 4, NONE), before + 4)
+        publish(directory, make_snli(seed, before + 4, NONE), before + 4)
         for elmo, more in ((ELMO, 9), ({**ELMO, "layers": "last"}, 6), ({**ELMO, "where": "both"}, 8)):
-            publish(directory, make_record("snli", seed, before + more, elmo), before + more)
+            publish(directory, make_snli(seed, before + more, elmo), before + more)
         for elmo, right in ((NONE, before - 8), (ELMO, before - 2)):
             tenth = {"data": {"source": "sample", "corpus": None, "fraction": 0.1, "limit": None}}
-            publish(directory, make_record("snli", seed, right, elmo, identity=tenth), right)
+            publish(directory, make_snli(seed, right, elmo, identity=tenth), right)
     control = {"encoder_fingerprint": "u" * 64}
     publish(directory, make_record("ner", 1, 20, ELMO, identity=control, encoder="untrained"), 20)

@@ -1,0 +1,62 @@
+"""The baseline of a condition: the runs that differ from it in ELMo alone. Every gain is over these."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable
+
+from elmo_bench.conditions import is_baseline
+from elmo_bench.hashing import hash_value
+from elmo_bench.records import Record
+
+# The parts of an identity that tables vary. Runs that differ in any other part never share a cell or a gain.
+VARIED = ("elmo", "store", "encoder_fingerprint", "words", "words_sha256", "data")
+
+
+def baseline_of(record: Record, others: Iterable[Record]) -> str | None:
+    """The condition of the baseline among other runs, or nothing where no run fits.
+
+    A baseline has no ELMo, and the same task version, data, size and training settings. If several differ
+    in their word vectors only, the one with the record's own vectors is taken, then the one with most runs.
+    """
+    if is_baseline(record):
+        return None
+    fitting = [other for other in others if is_baseline(other) and differs_in_elmo_alone(record, other)]
+    counts = Counter((words_of(other) == words_of(record), other.condition) for other in fitting)
+    if not counts:
+        return None
+    return max(counts, key=lambda key: (key[0], counts[key], key[1]))[1]
+
+
+def differs_in_elmo_alone(first: Record, second: Record) -> bool:
+    """Whether two runs agree in everything but ELMo and word vectors."""
+    return _comparable(first) == _comparable(second)
+
+
+def _comparable(record: Record) -> tuple[object, ...]:
+    return *place_of(record), record.task, setting_of(record), *share_of(record)
+
+
+def place_of(record: Record) -> tuple[str, str, str]:
+    return record.source, record.corpus, record.size
+
+
+def share_of(record: Record) -> tuple[float, int | None]:
+    """How much of the training set a run has: the fraction, and the limit on its examples."""
+    data = record.identity["data"]
+    return data["fraction"], data.get("limit")
+
+
+def prescribed_fraction(record: Record) -> float:
+    """The fraction of the training set that the run's size prescribes."""
+    return float(record.config.get("size_fraction", 1.0))
+
+
+def setting_of(record: Record) -> str:
+    """A short name of everything in an identity that no table varies."""
+    return hash_value({key: value for key, value in record.identity.items() if key not in VARIED})[:12]
+
+
+def words_of(record: Record) -> str:
+    """A short name of a run's word vectors."""
+    return hash_value([record.identity["words"], record.identity.get("words_sha256")])[:12]
