@@ -67,8 +67,10 @@ class TrainingConfig(Config):
     decay_every: int = Field(default=100, ge=1)  # staircase only, in steps
     batch_size: int = Field(ge=1)
     bucket_by_length: bool = False
-    epochs: int = Field(ge=1)
-    patience: int = Field(ge=1)
+    evaluate_every: int | None = Field(default=None, ge=1)  # updates between dev scores; null: every epoch
+    epochs: int = Field(ge=1)  # the cap, in updates of the whole training set: a fraction may make as many
+    patience: int = Field(ge=1)  # dev scores in a row without a new best, after which training stops
+    least_updates: int = Field(default=0, ge=0)  # before which patience does not stop training
     ema: float = Field(default=0.0, ge=0, lt=1)  # weight averaging; 0 is off
 
 

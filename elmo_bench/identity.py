@@ -38,6 +38,7 @@ NOT_PART_OF_A_CONDITION = (
     "data.dev",
     "data.test",
 )
+OFF_BY_DEFAULT = ("evaluate_every", "least_updates")  # of task.training
 
 
 def identify(
@@ -51,6 +52,9 @@ def identify(
         for group in groups:
             holder = holder[group]
         holder.pop(last)
+    for key in OFF_BY_DEFAULT:  # a key that is off says nothing: older conditions do not have it
+        if not values["task"]["training"][key]:
+            values["task"]["training"].pop(key)
     values["elmo"] = reduce_elmo(values["elmo"])
     if config.elmo.where == "none":
         values.pop("store")

@@ -37,7 +37,12 @@ class Record(BaseModel):
     examples: dict[str, int]  # by split
     left_out: dict[str, dict[str, int]] = {}  # what the files hold beside them, such as pairs without a label
     curve: list[dict[str, float]]  # one row per epoch
-    best_epoch: int | None
+    best_epoch: float | None
+    stopped: Literal["patience", "cap", "one pass"] | None = (
+        None  # why training ended; older records do not say
+    )
+    slope: float | None = None  # of dev over the last evaluations, in points per evaluation
+    updates: int | None = None
     learnt: dict[str, Any]  # layer weights s and gamma by place of injection
     words: dict[str, Any]  # coverage of the word vectors
     hashes: dict[str, str]  # sha256 of data splits, predictions, counts, trained weights

@@ -35,7 +35,7 @@ def collate(examples: Sequence[IndexedExample], layers_of: LayerSource) -> Batch
 
 
 class TrainingBatches(IterableDataset[Batch]):
-    """One epoch of shuffled batches, starting where the given step stands within its epoch.
+    """The shuffled batches from the given step to the next evaluation; an epoch may end on the way.
 
     Deriving order and start from the step makes a resumed run read exactly what an uninterrupted
     one reads, whatever moment it was killed at.
@@ -48,6 +48,7 @@ class TrainingBatches(IterableDataset[Batch]):
         batch_size: int,
         bucket: bool,
         seed: int,
+        evaluate_every: int | None = None,
     ) -> None:
         self._examples = examples
         self._layers_of = layers_of
@@ -55,16 +56,24 @@ class TrainingBatches(IterableDataset[Batch]):
         self._bucket = bucket
         self._seed = seed
         self._lengths = [example.length for example in examples]
+        self.epoch_length = -(-len(examples) // batch_size)
+        self._evaluate_every = evaluate_every or self.epoch_length
         self.step: Callable[[], int] = lambda: 0  # set by the module that owns the count
 
     def __len__(self) -> int:
-        return -(-len(self._examples) // self._batch_size)
+        """Updates from one evaluation to the next."""
+        return self._evaluate_every
 
     def __iter__(self) -> Iterator[Batch]:
-        epoch, start = divmod(self.step(), len(self))
-        plan = plan_batches(self._lengths, self._batch_size, seed_at(self._seed, epoch), self._bucket)
-        for numbers in plan[start:]:
-            yield collate([self._examples[number] for number in numbers], self._layers_of)
+        step = self.step()
+        end = (step // len(self) + 1) * len(self)
+        while step < end:
+            epoch, start = divmod(step, self.epoch_length)
+            plan = plan_batches(self._lengths, self._batch_size, seed_at(self._seed, epoch), self._bucket)
+            rest = plan[start : start + end - step]
+            for numbers in rest:
+                yield collate([self._examples[number] for number in numbers], self._layers_of)
+            step += len(rest)
 
 
 class FileOrderBatches(IterableDataset[Batch]):

@@ -118,6 +118,7 @@ def fit_module(
         settings.batch_size,
         settings.bucket_by_length,
         config.seed,
+        settings.evaluate_every,
     )
 
     def score(predictions: Sequence[Prediction]) -> float:
@@ -125,12 +126,13 @@ def fit_module(
 
     def observe(row: dict[str, float]) -> None:
         tracker.log(row)
-        say("  ".join([f"epoch {row['epoch']:3.0f}", *_columns(row, task.metric)]))
+        say("  ".join([f"epoch {row['epoch']:5.4g}", *_columns(row, task.metric)]))
 
     plan = FitPlan(
         directory=prepared.directory / "checkpoints",
         settings=settings,
         trainer=config.trainer,
+        most_updates=settings.epochs * -(-material.whole // settings.batch_size),
         score=score,
         higher_is_better=task.higher_is_better,
         say=say,
@@ -195,6 +197,9 @@ def make_record(
         left_out=material.left_out,
         curve=fitted.curve,
         best_epoch=fitted.best_epoch,
+        stopped=fitted.stopped,
+        slope=fitted.slope,
+        updates=fitted.updates,
         learnt=module.injection.learnt(),
         words=material.coverage,
         hashes={

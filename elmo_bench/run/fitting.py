@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from statistics import linear_regression
+from typing import Any, Literal
 
 import pytorch_lightning as pl
 import torch
@@ -21,6 +22,9 @@ from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Prediction, Say
 
+StopReason = Literal["patience", "cap", "one pass"]
+SLOPE_ROWS = 5  # evaluations that the slope is taken from
+
 
 @dataclass(frozen=True)
 class FitPlan:
@@ -29,6 +33,7 @@ class FitPlan:
     directory: Path  # of checkpoints
     settings: TrainingConfig
     trainer: TrainerConfig
+    most_updates: int  # the cap
     score: Scorer
     higher_is_better: bool
     say: Say
@@ -39,8 +44,11 @@ class FitPlan:
 class Fit:
     """How the fitting went; the module holds the best epoch's weights."""
 
-    curve: list[dict[str, float]]
-    best_epoch: int | None
+    curve: list[dict[str, float]]  # one row for each evaluation on dev
+    best_epoch: float | None
+    stopped: StopReason
+    slope: float | None  # of the last dev scores, per evaluation
+    updates: int
 
 
 def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, plan: FitPlan) -> Fit:
@@ -50,15 +58,24 @@ def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, pl
     selection = Selection(plan)
     checkpoints = CheckpointDirectory(plan.directory, plan.say)
     callbacks: list[pl.Callback] = [selection, Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)]
-    trainer = build_trainer(plan.trainer, callbacks, max_epochs=plan.settings.epochs)
+    # What Lightning calls an epoch is the stretch from one evaluation to the next.
+    rounds = max(1, plan.most_updates // len(training))
+    trainer = build_trainer(plan.trainer, callbacks, max_epochs=rounds)
     training.step = lambda: trainer.global_step
+    selection.epoch_length = training.epoch_length
     newest = checkpoints.newest()
     if newest:
         plan.say(f"going on from {newest.name}")
     with quiet_lightning():
         trainer.fit(module, as_loader(training), as_loader(dev), ckpt_path=newest, weights_only=True)
     module.load_state_dict(selection.best_state)
-    return Fit(selection.curve, selection.best_epoch)
+    return Fit(
+        curve=selection.curve,
+        best_epoch=selection.curve[selection.best_round]["epoch"],
+        stopped="patience" if selection.is_exhausted() else "cap",
+        slope=recent_slope([row["dev"] for row in selection.curve]),
+        updates=trainer.global_step,
+    )
 
 
 def fit_in_one_pass(
@@ -74,7 +91,7 @@ def fit_in_one_pass(
     score = plan.score(predict(module, dev, plan.trainer))
     row = {"epoch": 1.0, "dev": score}
     plan.observe(row)
-    return Fit([row], 1)
+    return Fit([row], 1.0, "one pass", None, 0)
 
 
 def predict(module: TaskModule, batches: FileOrderBatches, trainer: TrainerConfig) -> list[Prediction]:
@@ -116,8 +133,9 @@ class Selection(pl.Callback):
         self._losses: list[float] = []
         self._average: dict[str, Tensor] = {}  # of the weights, where the task asks for it
         self._trained: dict[str, Tensor] = {}  # the weights that the average stands in for
+        self.epoch_length = 1
         self.curve: list[dict[str, float]] = []
-        self.best_epoch: int | None = None
+        self.best_round = -1  # the row of the curve with the best score
         self.best_score = float("nan")
         self.best_state: dict[str, Tensor] = {}
 
@@ -126,7 +144,7 @@ class Selection(pl.Callback):
             "losses": self._losses,
             "average": self._average,
             "curve": self.curve,
-            "best_epoch": self.best_epoch,
+            "best_round": self.best_round,
             "best_score": self.best_score,
             "best_state": self.best_state,
         }
@@ -135,14 +153,14 @@ class Selection(pl.Callback):
         self._losses = state_dict["losses"]
         self._average = state_dict["average"]
         self.curve = state_dict["curve"]
-        self.best_epoch = state_dict["best_epoch"]
+        self.best_round = state_dict["best_round"]
         self.best_score = state_dict["best_score"]
         self.best_state = state_dict["best_state"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         for row in self.curve:  # of a resumed run
             self._plan.observe(row)
-        self._stop_if_stuck(trainer)
+        trainer.should_stop = trainer.should_stop or self.is_exhausted()
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
         self._losses.append(float(rest[0]["loss"]))
@@ -162,26 +180,42 @@ class Selection(pl.Callback):
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         assert isinstance(pl_module, TaskModule)
         score = self._plan.score(pl_module.dev_predictions)
-        epoch = trainer.current_epoch + 1
-        better = self.best_epoch is None or (score > self.best_score) == self._plan.higher_is_better
+        better = self.best_round < 0 or (score > self.best_score) == self._plan.higher_is_better
         if better and score != self.best_score:
-            self.best_epoch, self.best_score, self.best_state = epoch, score, copy_state(pl_module)
+            self.best_round, self.best_score = len(self.curve), score
+            self.best_state = copy_state(pl_module)
         elif self._plan.settings.schedule == "halving":
             for group in trainer.optimizers[0].param_groups:
                 group["lr"] *= 0.5
         if self._trained:
             pl_module.load_state_dict(self._trained)
             self._trained = {}
-        row = {"epoch": float(epoch), "loss": sum(self._losses) / len(self._losses), "dev": score}
+        row = {
+            "epoch": trainer.global_step / self.epoch_length,
+            "step": float(trainer.global_step),
+            "loss": sum(self._losses) / len(self._losses),
+            "dev": score,
+        }
         self._losses = []
         self.curve.append(row)
         self._plan.observe(row)
-        self._stop_if_stuck(trainer)
+        trainer.should_stop = trainer.should_stop or self.is_exhausted()
 
-    def _stop_if_stuck(self, trainer: pl.Trainer) -> None:
-        waited = len(self.curve) - (self.best_epoch or 0)
-        if self.curve and waited >= self._plan.settings.patience:
-            trainer.should_stop = True
+    def is_exhausted(self) -> bool:
+        """Whether the last evaluations brought no new best score, and enough updates were made to say so."""
+        if not self.curve:
+            return False
+        waited = len(self.curve) - 1 - self.best_round
+        settings = self._plan.settings
+        return waited >= settings.patience and self.curve[-1]["step"] >= settings.least_updates
+
+
+def recent_slope(scores: Sequence[float]) -> float | None:
+    """The slope of a straight line through the last scores, in points per evaluation."""
+    recent = scores[-SLOPE_ROWS:]
+    if len(recent) < 2:
+        return None
+    return linear_regression(range(len(recent)), recent).slope
 
 
 def copy_state(module: torch.nn.Module) -> dict[str, Tensor]:

@@ -23,6 +23,7 @@ class Material:
     """All that a run computes with, by split."""
 
     examples: dict[str, list[Example]]
+    whole: int  # training examples before a fraction of them was chosen
     indexed: dict[str, list[IndexedExample]]
     layers: dict[str, LayerSource]
     vocabularies: Vocabularies
@@ -48,7 +49,8 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     # A run on a few examples encodes only those; any other reads a part of the whole file's store.
     encoded = examples if config.limit else everything
     layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
-    return Material(examples, indexed, layers, vocabularies, coverage, reading.left_out)
+    whole = min(len(everything["train"]), config.limit or len(everything["train"]))
+    return Material(examples, whole, indexed, layers, vocabularies, coverage, reading.left_out)
 
 
 def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:

@@ -20,11 +20,12 @@ RUN = (
     "limit=24",
     "task.training.batch_size=4",
     "task.training.epochs=5",
-    "task.training.patience=5",
+    "task.training.patience=9",
+    "task.training.evaluate_every=4",  # so that epochs end between two evaluations
     "trainer.checkpoint_seconds=0",  # a state to go on from after every step
     "trainer.threads=1",
 )
-STEPS = 30  # 24 examples in batches of 4, five times
+STEPS = 28  # 24 examples in batches of 4, up to five times, in rounds of four updates
 
 
 @pytest.fixture(scope="module")
@@ -64,7 +65,7 @@ def wait_for_step(runs: Path, step: int, process: subprocess.Popen[str]) -> None
 
 
 def test_kill_9_at_several_moments(root: Path, uninterrupted: dict[str, object]) -> None:
-    for step in (3, 13, 24):  # within the first epoch, early in the third, at an epoch's end
+    for step in (3, 13, 24):  # within a round, early in an epoch, where both end
         process = start(*RUN, *places(root))
         wait_for_step(root / "runs", step, process)
         process.kill()
