@@ -11,7 +11,6 @@ from tests.conftest import PROJECT
 
 PAGES = (
     "README.md",
-    "CHANGELOG.md",
     *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md")),
 )
 
