@@ -125,17 +125,17 @@ class WordsConfig(Config):
 
 
 class EncoderConfig(Config):
-    """Which frozen encoder stands behind ELMo."""
+    """One file of conf/encoder: a plug-in; all other keys are its settings, which it checks itself."""
+
+    model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
-    kind: Literal["sample", "untrained", "model", "file", "words"]
-    state: Literal["reset"] = "reset"  # carried state is the library's, for parity with the reference
-    directory: Path | None = None  # model: a directory with options, weights and more
-    options: Path | None = None  # file: the published pair
-    weights: Path | None = None
-    file: Path | None = None  # words: static vectors
-    bilm: dict[str, Any] | None = None  # sample and untrained: architecture and schedule
-    precision: Literal["float32", "bfloat16"] = "float32"
+    plugin: str  # dotted path of the encoder's class
+
+    @property
+    def settings(self) -> dict[str, Any]:
+        """The fields of the plug-in."""
+        return dict(self.model_extra or {})
 
 
 class DataConfig(Config):

@@ -1,20 +1,37 @@
-"""Static word vectors in the place of a contextual encoder: one layer, the same vector everywhere."""
+"""Static word vectors in the role of a contextual encoder: one layer, the same vector in every sentence."""
 
 from __future__ import annotations
 
 import hashlib
 import json
 from collections.abc import Sequence
+from pathlib import Path
 
 import numpy as np
+from pydantic.dataclasses import dataclass
 
-from elmo_bench.data.vectors import WordTable
-from elmo_bench.encoders.protocol import EncoderCard, Layers
-from elmo_bench.types import Words
+from elmo_bench.data.vectors import WordTable, read_vectors, word_table
+from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
+from elmo_bench.types import DataMissingError, Words
+
+
+@dataclass(frozen=True, kw_only=True)
+class WordVectors(EncoderPlugin):
+    """`encoder=words encoder.file=FILE`: vectors of a text file, as of GloVe or word2vec."""
+
+    file: Path
+
+    def find(self, context: EncoderContext) -> FoundEncoder:
+        if not self.file.is_file():
+            raise DataMissingError(
+                f"{self.file}: no such file (encoder.file); expected GloVe-like word vectors"
+            )
+        encoder = WordEncoder(word_table("file", read_vectors(self.file), (), 0, seed=0, trainable=False))
+        return FoundEncoder(encoder.card(context.name), lambda: encoder)
 
 
 class WordEncoder:
-    """`encoder=words`: each token's row of a word table; unknown words are zeros."""
+    """Each token's row of a word table; unknown words are zeros."""
 
     layer_count = 1
 
@@ -26,9 +43,11 @@ class WordEncoder:
         digest.update(self._matrix.astype("<f4").tobytes())
         self.fingerprint = digest.hexdigest()
 
-    def card(self) -> EncoderCard:
+    def card(self, name: str = "words") -> EncoderCard:
         """What the store needs to know of this encoder."""
-        return EncoderCard("words", self.fingerprint, self.layer_count, self.dim, repeats_halves=False)
+        return EncoderCard(
+            name, self.fingerprint, self.layer_count, self.dim, parameters=int(self._matrix.size)
+        )
 
     def layers(self, sentences: Sequence[Words]) -> list[Layers]:
         """One (1, time, dim) array per sentence."""

@@ -11,11 +11,10 @@ import torch
 from torch import nn
 
 from elmo_bench import sources
-from elmo_bench.bilm.settings import BilmConfig
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
-from elmo_bench.encoders.find import find_encoder, sample_place
+from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
@@ -111,11 +110,9 @@ class Inspection:
         config = self.config
         if config.elmo.where == "none":
             return None
-        if config.encoder.kind == "sample":
-            world = sources.generate_world(config.paths.cache / "world", self.say)
-            bilm, target = sample_place(config.encoder, config.paths, world)
-            if not target.is_dir():
-                return planned_card(config.encoder.name, bilm)
+        planned = plan_encoder(config.encoder, config.paths, config.trainer, self.say)
+        if planned is not None:
+            return planned.card
         return find_encoder(config.encoder, config.paths, config.trainer, self.say).card
 
     def _describe_task(self) -> list[str]:
@@ -217,12 +214,6 @@ class Inspection:
         directory = config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
         state = "done already" if (directory / "result.json").exists() else "not done yet"
         return [f"{directory}: {state}"]
-
-
-def planned_card(name: str, bilm: BilmConfig) -> EncoderCard:
-    """The sizes of an encoder that does not exist yet; nothing identifies it."""
-    sizes = bilm.architecture
-    return EncoderCard(name, "", sizes.layers + 1, 2 * sizes.projection_dim, repeats_halves=True)
 
 
 def _refuse() -> Encoder:

@@ -9,7 +9,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import WordTable, read_vectors, word_table
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.encoders.find import FoundEncoder
+from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
 from elmo_bench.run.batches import LayerSource, no_layers
 from elmo_bench.run.preparation import Prepared

@@ -8,7 +8,8 @@ from typing import Any
 
 from elmo_bench import sources
 from elmo_bench.config import RunConfig
-from elmo_bench.encoders.find import FoundEncoder, find_encoder, model_to_make
+from elmo_bench.encoders.find import find_encoder, plan_encoder
+from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
@@ -48,16 +49,19 @@ def prepare(config: RunConfig, say: Say) -> Prepared:
 def foresee(config: RunConfig, say: Say) -> Path:
     """The directory that a run has or will have; no encoder is made for it.
 
-    With an encoder that is still to be made nothing can have been done: its model's place stands for it.
+    If the encoder has to be made first, the run cannot have been done: the encoder's directory stands for its
+    fingerprint.
     """
-    to_make = None
+    planned = None
     if config.elmo.where != "none":
-        to_make = model_to_make(config.encoder, config.paths, say)
-    if to_make is None:
+        planned = plan_encoder(config.encoder, config.paths, config.trainer, say)
+    if planned is None:
         return prepare(config, say).directory
     task = load_task(config.task)
     data = sources.prepare(config.task, config.data, config.paths, say).fingerprints()
-    return run_directory(config, identify(config, task.version, data, to_make.name, hash_words(config)))
+    return run_directory(
+        config, identify(config, task.version, data, planned.directory.name, hash_words(config))
+    )
 
 
 def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:

@@ -76,16 +76,12 @@ def finetune_one(values: dict[str, Any]) -> Path:
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.bilm.training.trained import find_trained
-    from elmo_bench.encoders.find import place_model
+    from elmo_bench.encoders.find import load_plugin
+    from elmo_bench.encoders.protocol import EncoderContext
     from elmo_bench.run.environment import describe_environment
 
-    if command.encoder.kind in ("file", "words"):
-        raise UsageError(
-            f"encoder={command.encoder.name}: there is no softmax to go on with; expected a directory with "
-            "options.json, weights, softmax.safetensors (or softmax.npz) and vocabulary.txt: "
-            "encoder=model encoder.directory=DIR"
-        )
-    start = place_model(command.encoder, command.paths, command.trainer, say)
+    context = EncoderContext(command.encoder.name, command.paths, command.trainer, say)
+    start = load_plugin(command.encoder).language_model(context)
     options, _, _, vocabulary = find_trained(start)
     name = name_model(command, corpus)
     config = PretrainConfig(
@@ -134,8 +130,9 @@ def describe_finetuning(command: FinetuneCommand, corpus: Corpus) -> dict[str, A
 
 
 def base_name(encoder: EncoderConfig) -> str:
-    """What an encoder is called: a directory of any place by its own name."""
-    return encoder.directory.name if encoder.name == "model" and encoder.directory else encoder.name
+    """What an encoder is called; of encoder=model encoder.directory=DIR the directory's name."""
+    directory = encoder.settings.get("directory")
+    return Path(directory).name if encoder.name == "model" and directory else encoder.name
 
 
 def complete_settings(

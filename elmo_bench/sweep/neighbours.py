@@ -24,7 +24,7 @@ from elmo_bench.config import (
 )
 from elmo_bench.data.text import read_sentences
 from elmo_bench.data.vectors import read_vectors
-from elmo_bench.encoders.find import FoundEncoder, find_encoder, model_to_make
+from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.mix import chosen_layer
 from elmo_bench.encoders.neighbours import (
     Candidates,
@@ -34,6 +34,7 @@ from elmo_bench.encoders.neighbours import (
     find_occurrences,
     find_similar_words,
 )
+from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
 from elmo_bench.identity import NUMERICS
 from elmo_bench.plugins import load_reader
@@ -140,9 +141,9 @@ def answer_one(values: dict[str, Any]) -> Path:
 def place_answer(values: dict[str, Any]) -> Place:
     """Where its record lies or will lie; no encoder is made for it."""
     question, setting = read_question(values)
-    if to_make := model_to_make(setting.encoder, setting.paths, say_once):
-        key = hash_value([asdict(question), to_make.name])
-        return Place(key, to_make / f"{key}.json", False, KIND, None)
+    if planned := plan_encoder(setting.encoder, setting.paths, setting.trainer, say_once):
+        key = hash_value([asdict(question), planned.directory.name])
+        return Place(key, planned.directory / f"{key}.json", False, KIND, None)
     path = prepare(question, setting, say_once).place(setting.paths.records)
     return Place(str(path), path, path.is_file(), KIND, None)
 

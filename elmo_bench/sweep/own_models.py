@@ -21,5 +21,10 @@ def offer_models(arguments: Sequence[str]) -> None:
         name = options.parent.name
         if not (CONF / "encoder" / f"{name}.yaml").exists():
             directory = f"${{paths.models}}/{name}"
-            node = {"name": name, "kind": "model", "directory": directory, "state": "reset"}
+            node = {
+                "name": name,
+                "plugin": "elmo_bench.encoders.bilm.DirectoryBilm",
+                "directory": directory,
+                "precision": "float32",
+            }
             ConfigStore.instance().store(name, node, group="encoder", provider=PLACE)

@@ -18,7 +18,7 @@ from elmo_bench.encoders.find import find_encoder
 from elmo_bench.sweep.finetuning import finetune_one
 from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.support.composition import pretraining
+from tests.support.composition import compose, pretraining
 from tests.support.processes import finish
 
 WORDS = [f"word{number}" for number in range(30)]
@@ -95,11 +95,16 @@ def test_one_epoch_over_each_different_sentence_of_the_training_text(root: Path,
     assert record["finetuned"]["task"] == "ner" and record["start"] == "tiny"
 
 
+def of_directory(path: Path) -> EncoderConfig:
+    values = {"name": "x", "plugin": "elmo_bench.encoders.bilm.DirectoryBilm", "directory": path}
+    return EncoderConfig.model_validate(values)
+
+
 def test_the_result_is_an_encoder_with_its_own_fingerprint(root: Path, tuned: Path) -> None:
     paths = PathsConfig.model_validate(finetuning(root)["paths"])
     trainer = TrainerConfig.model_validate(finetuning(root)["trainer"])
     cards = [
-        find_encoder(EncoderConfig(name="x", kind="model", directory=place), paths, trainer, print).card
+        find_encoder(of_directory(place), paths, trainer, print).card
         for place in (root / "models" / "tiny", tuned)
     ]
     assert cards[0].fingerprint != cards[1].fingerprint
@@ -134,7 +139,6 @@ def test_without_its_softmax_an_encoder_is_refused_and_the_file_is_named(root: P
 @pytest.mark.parametrize(
     ("overrides", "complaint"),
     [
-        (["encoder.kind=words"], "encoder=model: there is no softmax"),
         (["+bilm.vocabulary=7"], "bilm.vocabulary: the encoder decides this"),
         (["bilm.dropout=2"], "bilm.dropout: input should be less than 1"),
     ],
@@ -144,3 +148,9 @@ def test_what_the_encoder_decides_cannot_be_asked_for(
 ) -> None:
     with pytest.raises(UsageError, match=complaint):
         finetune_one(finetuning(root, *overrides))
+
+
+def test_an_encoder_without_softmax_weights_cannot_be_trained_further(root: Path) -> None:
+    values = {**finetuning(root), "encoder": compose("task=ner", "encoder=words")["encoder"]}
+    with pytest.raises(UsageError, match="encoder=words: this encoder has no softmax weights"):
+        finetune_one(values)

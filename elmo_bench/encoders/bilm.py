@@ -1,0 +1,83 @@
+"""BiLMs that exist as files: a model directory, or a published pair of options and weights."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from functools import lru_cache
+from pathlib import Path
+
+from pydantic.dataclasses import dataclass
+
+from elmo_bench.bilm.engine.embedder import Embedder, Precision, fingerprint_model
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.weights import find_model, load_bilm
+from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
+from elmo_bench.types import DataMissingError
+
+FileState = tuple[int, int, int]
+
+
+@dataclass(frozen=True, kw_only=True)
+class BilmPlugin(EncoderPlugin):
+    """Any biLM; every sentence starts from a zero state."""
+
+    precision: Precision = "float32"
+
+    @abstractmethod
+    def locate(self, context: EncoderContext) -> tuple[Path, Path]:
+        """The files of options and weights."""
+
+    def find(self, context: EncoderContext) -> FoundEncoder:
+        options, weights = self.locate(context)
+        model, fingerprint = _read(options, weights, _state(options), _state(weights), self.precision)
+        sizes, parameters = model.options, sum(weight.numel() for weight in model.parameters())
+        card = bilm_card(context.name, fingerprint, sizes.layers, sizes.projection_dim, parameters)
+        return FoundEncoder(card, lambda: Embedder(model, self.precision))
+
+
+@dataclass(frozen=True, kw_only=True)
+class DirectoryBilm(BilmPlugin):
+    """`encoder=model encoder.directory=DIR`: a directory with options.json and weights."""
+
+    directory: Path
+
+    def locate(self, context: EncoderContext) -> tuple[Path, Path]:
+        return find_model(self.directory)
+
+    def language_model(self, context: EncoderContext) -> Path:
+        return self.directory
+
+
+@dataclass(frozen=True, kw_only=True)
+class FileBilm(BilmPlugin):
+    """`encoder=file encoder.options=FILE encoder.weights=FILE`: weights as published."""
+
+    options: Path
+    weights: Path
+
+    def locate(self, context: EncoderContext) -> tuple[Path, Path]:
+        for key, path in (("options", self.options), ("weights", self.weights)):
+            if not path.is_file():
+                raise DataMissingError(f"{path}: no such file (encoder.{key})")
+        return self.options, self.weights
+
+
+def bilm_card(
+    name: str, fingerprint: str, layers: int, projection_dim: int, parameters: int | None = None
+) -> EncoderCard:
+    """The card of a biLM: its layers and the context-free one, of both directions side by side."""
+    return EncoderCard(name, fingerprint, layers + 1, 2 * projection_dim, True, parameters)
+
+
+@lru_cache(maxsize=2)
+def _read(
+    options: Path, weights: Path, _options_state: FileState, _weights_state: FileState, precision: Precision
+) -> tuple[BiLM, str]:
+    """A model and its fingerprint, read once for all runs of a process while its files do not change."""
+    model = load_bilm(options, weights)
+    return model, fingerprint_model(model, "reset", precision)
+
+
+def _state(path: Path) -> FileState:
+    state = path.stat()
+    return state.st_size, state.st_mtime_ns, state.st_ino
