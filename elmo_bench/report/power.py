@@ -80,3 +80,12 @@ def _power(shift: float, freedom: float) -> float:
     above = float(nct.sf(critical, freedom, shift))
     below = float(nct.cdf(-critical, freedom, shift)) if shift < FAR else 0.0
     return above + below
+
+
+def detectable_margin(error: float, freedom: float) -> float:
+    """The smallest margin within which two equal systems are shown to be equivalent, with 80 % power.
+
+    Two one-sided tests at 5 %; each must succeed where nine in ten do, so that both do in eight of ten.
+    """
+    both = (1 - SIGNIFICANCE, (1 + POWER) / 2)
+    return error * sum(float(norm.ppf(q) if isinf(freedom) else student_t.ppf(q, freedom)) for q in both)
