@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.catalog import read_task
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.nn.crf import Crf
@@ -28,7 +29,7 @@ from elmo_bench.training.memory import keep_freed_memory
 DIM = 1024  # of the original biLM
 WORD_DIM = 100
 CHARACTERS = 90
-SRL_EPOCH = 253_000  # instances of the paper's training set, SPEC 3.3
+SRL_EPOCH = 253_000  # predicates in the training set of CoNLL-2012
 
 
 @dataclass(frozen=True)
@@ -104,13 +105,17 @@ def make_inputs(rows: int, tags: int, words: int) -> tuple[dict[str, Injected], 
 def ner_case(words: int) -> Case:
     kinds = ("PER", "LOC", "ORG", "MISC")
     tags = Vocabulary.closed(["O", *(f"{prefix}-{kind}" for kind in kinds for prefix in "BILU")])
-    head = NerHead(NerHeadSettings(), vocabularies(words, tags), Widths(DIM, 0))
+    head = NerHead(
+        NerHeadSettings(**read_task("ner").settings["head"]), vocabularies(words, tags), Widths(DIM, 0)
+    )
     return Case("ner", head, *make_inputs(64, len(tags), words))
 
 
 def srl_case(words: int) -> Case:
     tags = Vocabulary.closed(["O", *(f"{prefix}-{number}" for number in range(60) for prefix in "BI")])
-    head = SrlHead(SrlHeadSettings(), vocabularies(words, tags), Widths(DIM, 0))
+    head = SrlHead(
+        SrlHeadSettings(**read_task("srl").settings["head"]), vocabularies(words, tags), Widths(DIM, 0)
+    )
     return Case("srl", head, *make_inputs(80, len(tags), words))
 
 
@@ -163,7 +168,7 @@ def report_one_pass(steps: int) -> None:
         "gold": torch.randint(1, senses, (len(batch), targets, 1)) * real.unsqueeze(2),
         "candidates": torch.randint(1, senses, (len(batch), targets, 8)) * real.unsqueeze(2),
     }
-    head = WsdHead(WsdHeadSettings(), senses, Widths(DIM, 0))
+    head = WsdHead(WsdHeadSettings(**read_task("wsd").settings["head"]), senses, Widths(DIM, 0))
     case = Case("wsd", head, injected, Batch(batch.ids, batch.streams, fields))
     with torch.no_grad():
         observing, decoding = medians(

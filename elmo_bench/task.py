@@ -4,13 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import Annotated, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
+from pydantic import Field
 from torch import Tensor
 
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.tensors import Head, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
+
+Rate = Annotated[float, Field(ge=0, lt=1)]
+"""The type of a dropout rate among the settings of a task."""
 
 
 class Example(Protocol):

@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -23,7 +23,7 @@ from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.nn.crf import Crf, bioul_constraints
 from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
-from elmo_bench.task import Task
+from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
 
@@ -39,22 +39,22 @@ class NerExample:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NerHeadSettings:
-    """Sizes and rates of the head; the defaults are the paper's where it states them."""
+    """Sizes and rates of the head; conf/task/ner.yaml has the values and where they are from."""
 
-    character_dim: int = Field(default=16, gt=0)
-    character_filters: int = Field(default=128, gt=0)
-    character_width: int = Field(default=3, gt=0)
-    lower_hidden: int = Field(default=200, gt=0)  # per direction
-    upper_hidden: int = Field(default=100, gt=0)
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
-    dropout: float = Field(default=0.5, ge=0, lt=1)  # on the input of both BiLSTMs; rate from AllenNLP
+    character_dim: PositiveInt
+    character_filters: PositiveInt
+    character_width: PositiveInt
+    lower_hidden: PositiveInt  # per direction
+    upper_hidden: PositiveInt
+    word_dropout: Rate  # words read as unknown in training; not the paper's
+    dropout: Rate  # on the input of both BiLSTMs; rate from AllenNLP
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NerTask(Task[NerExample]):
     """CoNLL-2003's task on any column file; tags are BIOUL inside and IOB2 outside."""
 
-    head: NerHeadSettings = Field(default_factory=NerHeadSettings)
+    head: NerHeadSettings
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"

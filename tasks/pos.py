@@ -42,7 +42,7 @@ class PosExample:
 class PosTask(Task[PosExample]):
     """Tagging by a linear probe; the treebank's own tags or the universal ones."""
 
-    tags: Literal["xpos", "upos"] = "xpos"
+    tags: Literal["xpos", "upos"]
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "accuracy"

@@ -10,7 +10,7 @@ from functools import cache
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, NonNegativeFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -22,7 +22,7 @@ from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.nn.layers import VariationalDropout, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.task import Task
+from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -41,20 +41,20 @@ class SnliExample:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SnliHeadSettings:
-    """Sizes and rates of the head; the defaults are the paper's where it states them."""
+    """Sizes and rates of the head; conf/task/snli.yaml has the values and where they are from."""
 
-    hidden: int = Field(default=300, gt=0)  # per direction, and of the feed-forward layers
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
-    dropout: float = Field(default=0.5, ge=0, lt=1)  # variational where LSTMs read, plain in the output
-    attention_dropout: float = Field(default=0.5, ge=0, lt=1)  # of what the attention yields
-    l2: float = Field(default=1e-4, ge=0)  # Σ ‖W‖² over recurrent and feed-forward matrices
+    hidden: PositiveInt  # per direction, and of the feed-forward layers
+    word_dropout: Rate  # words read as unknown in training; not the paper's
+    dropout: Rate  # variational where LSTMs read, plain in the output
+    attention_dropout: Rate  # of what the attention yields
+    l2: NonNegativeFloat  # Σ ‖W‖² over recurrent and feed-forward matrices
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SnliTask(Task[SnliExample]):
     """Pairs that the annotators agreed on; the others are left out and counted."""
 
-    head: SnliHeadSettings = Field(default_factory=SnliHeadSettings)
+    head: SnliHeadSettings
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "accuracy"

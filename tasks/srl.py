@@ -9,7 +9,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -26,7 +26,7 @@ from elmo_bench.nn.crf import bio_constraints, penalties, viterbi
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import HighwayLstm, initialise_orthogonal
 from elmo_bench.nn.packing import Packing
-from elmo_bench.task import Task
+from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -52,20 +52,20 @@ class AnnotatedSentence:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SrlHeadSettings:
-    """Sizes and rates of the head; the defaults are the paper's."""
+    """Sizes and rates of the head; conf/task/srl.yaml has the values and where they are from."""
 
-    flag_dim: int = Field(default=100, gt=0)
-    layers: int = Field(default=8, gt=0)
-    hidden: int = Field(default=300, gt=0)
-    dropout: float = Field(default=0.1, ge=0, lt=1)  # of every layer's new states
+    flag_dim: PositiveInt
+    layers: PositiveInt
+    hidden: PositiveInt
+    dropout: Rate  # of every layer's new states
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SrlTask(Task[SrlExample]):
     """PropBank roles of gold predicates; tags are BIO inside and phrases outside."""
 
-    head: SrlHeadSettings = Field(default_factory=SrlHeadSettings)
-    predicates: Literal["verbs", "all"] = "all"  # verbs: by part of speech, where the format has it
+    head: SrlHeadSettings
+    predicates: Literal["verbs", "all"]  # verbs: by part of speech, where the format has it
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"

@@ -6,7 +6,7 @@ The head is the biattentive classification network (McCann et al. 2017), with a 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
 from pydantic import ConfigDict, Field, PositiveInt
@@ -20,7 +20,7 @@ from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
-from elmo_bench.task import Task
+from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
@@ -39,27 +39,27 @@ class Sst5Example:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sst5HeadSettings:
-    """Sizes and rates of the head; the defaults are those of conf/task, which says where they are from."""
+    """Sizes and rates of the head; conf/task/sst5.yaml has the values and where they are from."""
 
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
-    embedding_dropout: float = Field(default=0.25, ge=0, lt=1)
-    pre_encoded: int = Field(default=300, gt=0)
-    pre_encoded_dropout: float = Field(default=0.25, ge=0, lt=1)
-    hidden: int = Field(default=300, gt=0)  # of both BiLSTMs, per direction
-    pooled_dropout: float = Field(default=0.1, ge=0, lt=1)
-    widths: tuple[PositiveInt, ...] = (1200, 300)  # of the layers between the poolings and the classes
-    activation: Literal["relu", "maxout"] = "relu"
-    pieces: int = Field(default=4, gt=1)  # maxout only: linear functions per unit
-    dropout: float = Field(default=0.2, ge=0, lt=1)  # after each of those layers
+    word_dropout: Rate  # words read as unknown in training; not the paper's
+    embedding_dropout: Rate
+    pre_encoded: PositiveInt
+    pre_encoded_dropout: Rate
+    hidden: PositiveInt  # of both BiLSTMs, per direction
+    pooled_dropout: Rate
+    widths: tuple[PositiveInt, ...]  # of the layers between the poolings and the classes
+    activation: Literal["relu", "maxout"]
+    pieces: Annotated[int, Field(gt=1)]  # maxout only: linear functions per unit
+    dropout: Rate  # after each of those layers
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sst5Task(Task[Sst5Example]):
     """The Stanford Sentiment Treebank; the encoder reads a phrase as a text of its own."""
 
-    head: Sst5HeadSettings = Field(default_factory=Sst5HeadSettings)
-    training: Literal["phrases", "sentences"] = "phrases"
-    shortest_phrase: int = Field(default=4, gt=0)  # of training=phrases, in tokens
+    head: Sst5HeadSettings
+    training: Literal["phrases", "sentences"]
+    shortest_phrase: PositiveInt  # of training=phrases, in tokens
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "accuracy"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
@@ -50,14 +50,14 @@ class WsdExample:
 class WsdHeadSettings:
     """What near means; the paper does not say."""
 
-    distance: Literal["cosine", "euclidean"] = "cosine"
+    distance: Literal["cosine", "euclidean"]
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class WsdTask(Task[WsdExample]):
     """Every target gets an answer, so precision, recall and F1 are one number."""
 
-    head: WsdHeadSettings = Field(default_factory=WsdHeadSettings)
+    head: WsdHeadSettings
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"

@@ -9,10 +9,10 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
-from typing import ClassVar, Literal
+from typing import Annotated, ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field, PositiveInt
+from pydantic import ConfigDict, Field, PositiveFloat, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -21,6 +21,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.nn.layers import CharacterCnns, WordEmbedding
+from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 from .antecedents import AntecedentScorer
@@ -33,21 +34,21 @@ NOBODY = -1  # instead of an antecedent, and where a document of a batch has few
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class CorefHeadSettings:
-    """Sizes and rates of the head; the defaults are those of Lee et al. (2017)."""
+    """Sizes and rates of the head; conf/task/coref.yaml has the values and where they are from."""
 
-    character_dim: int = Field(default=8, gt=0)
-    character_filters: int = Field(default=50, gt=0)
-    character_widths: tuple[PositiveInt, ...] = Field(default=(3, 4, 5), min_length=1)
-    hidden: int = Field(default=200, gt=0)  # per direction
-    feature_dim: int = Field(default=20, gt=0)
-    scorer_hidden: int = Field(default=150, gt=0)
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training; not the paper's
-    lexical_dropout: float = Field(default=0.5, ge=0, lt=1)  # of words and characters
-    dropout: float = Field(default=0.2, ge=0, lt=1)  # of states, features and hidden layers
-    longest_span: int = Field(default=10, gt=0)  # in words
-    spans_per_word: float = Field(default=0.4, gt=0)
-    antecedents: int = Field(default=250, gt=0)  # kept spans before a span that may be its antecedent
-    training_sentences: int = Field(default=50, gt=0)  # longer documents are cut to a random window
+    character_dim: PositiveInt
+    character_filters: PositiveInt
+    character_widths: Annotated[tuple[PositiveInt, ...], Field(min_length=1)]
+    hidden: PositiveInt  # per direction
+    feature_dim: PositiveInt
+    scorer_hidden: PositiveInt
+    word_dropout: Rate  # words read as unknown in training; not the paper's
+    lexical_dropout: Rate  # of words and characters
+    dropout: Rate  # of states, features and hidden layers
+    longest_span: PositiveInt  # in words
+    spans_per_word: PositiveFloat
+    antecedents: PositiveInt  # kept spans before a span that may be its antecedent
+    training_sentences: PositiveInt  # longer documents are cut to a random window
 
 
 class CorefHead(nn.Module):

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any, ClassVar
 
 import torch
-from pydantic import ConfigDict, Field, ValidationError
+from pydantic import ConfigDict, ValidationError
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -47,7 +47,7 @@ class CorpusOptions:
 class CorefTask(Task[CorefExample]):
     """CoNLL-2012's task; predictions are clusters of [start, end) over the tokens of the document."""
 
-    head: CorefHeadSettings = Field(default_factory=CorefHeadSettings)
+    head: CorefHeadSettings
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "average_f1"

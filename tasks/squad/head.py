@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import ClassVar, Literal
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn import functional as F
@@ -14,6 +14,7 @@ from torch.nn import functional as F
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
 from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
 from .attention import HIDDEN, BiAttention, SelfAttention
@@ -24,16 +25,16 @@ CHARACTER_RANGE = 0.05
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SquadHeadSettings:
-    """Sizes and rates of the head; the defaults are the paper's."""
+    """Sizes and rates of the head; conf/task/squad.yaml has the values and where they are from."""
 
-    character_dim: int = Field(default=20, gt=0)
-    character_filters: int = Field(default=100, gt=0)
-    character_width: int = Field(default=5, gt=0)
-    character_dropout: float = Field(default=0.2, ge=0, lt=1)
-    word_dropout: float = Field(default=0.0, ge=0, lt=1)  # words read as unknown in training
-    hidden: int = Field(default=90, gt=0)  # of every GRU, per direction
-    dropout: float = Field(default=0.2, ge=0, lt=1)  # variational
-    longest_answer: int = Field(default=17, gt=0)  # in tokens
+    character_dim: PositiveInt
+    character_filters: PositiveInt
+    character_width: PositiveInt
+    character_dropout: Rate
+    word_dropout: Rate  # words read as unknown in training
+    hidden: PositiveInt  # of every GRU, per direction
+    dropout: Rate  # variational
+    longest_answer: PositiveInt  # in tokens
 
 
 class SquadHead(nn.Module):

@@ -6,10 +6,10 @@ import hashlib
 import json
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import groupby
-from typing import Any, ClassVar
+from typing import Annotated, Any, ClassVar
 
 import torch
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor
 from torch.nn.utils.rnn import pad_sequence
@@ -77,10 +77,10 @@ class SquadExample:
 class SquadTask(Task[SquadExample]):
     """SQuAD's task; predictions are texts cut from the paragraph."""
 
-    head: SquadHeadSettings = Field(default_factory=SquadHeadSettings)
-    word_length: int = Field(default=14, gt=0)  # characters that the character CNN sees of a word
-    character_minimum: int = Field(default=49, gt=0)  # rarer characters are unknown
-    dev_share: float = Field(default=0.1, gt=0, lt=1)  # of the training articles, where dev is made of them
+    head: SquadHeadSettings
+    word_length: PositiveInt  # characters that the character CNN sees of a word
+    character_minimum: PositiveInt  # rarer characters are unknown
+    dev_share: Annotated[float, Field(gt=0, lt=1)]  # of the training articles, where dev is made of them
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"

@@ -20,7 +20,13 @@ def record(seed: int, right: int, elmo: dict[str, Any], **changes: Any) -> Recor
     made = make_record("pos", seed, right, elmo, **changes)
     training = {"optimiser": {"name": "adam", "lr": 0.1}, "clip": {"by": "none"}}
     training |= {"batch_size": 1, "epochs": 1, "patience": 1}
-    task = {**made.config["task"], "plugin": PLUGIN, "settings": {}, "training": training, "sources": {}}
+    task = {
+        **made.config["task"],
+        "plugin": PLUGIN,
+        "settings": {"tags": "xpos"},
+        "training": training,
+        "sources": {},
+    }
     return made.model_copy(update={"config": {"task": task}})
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from collections.abc import Sequence
 from functools import cache
@@ -83,6 +84,23 @@ def test_a_task_that_lacks_a_function_cannot_be_made() -> None:
 
     with pytest.raises(TypeError, match="build_head, count, gold, index, read"):
         Unfinished()  # type: ignore[abstract]
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_setting_has_a_second_value_in_python(task: str) -> None:
+    """The values are in conf/task; Python has types and ranges only."""
+
+    def check(kind: type, where: str) -> None:
+        for field in dataclasses.fields(kind):
+            name = f"{where}.{field.name}"
+            assert field.default is dataclasses.MISSING, name
+            assert field.default_factory is dataclasses.MISSING, name
+            value = getattr(plugin if kind is type(plugin) else plugin.head, field.name)
+            if dataclasses.is_dataclass(value):
+                check(type(value), name)
+
+    plugin = load_task(read_task(task))
+    check(type(plugin), task)
 
 
 @pytest.mark.parametrize("task", TASKS)

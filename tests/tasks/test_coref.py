@@ -9,8 +9,8 @@ import torch
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.coref.task import CorefTask
 from elmo_bench.types import SplitFiles, UsageError
+from tests.support.composition import make_task
 
 ROWS = """#begin document (bc/cctv/0001); part 000
 d 0 0 Ann NNP * - - - ann * (1)
@@ -36,7 +36,7 @@ def path(tmp_path: Path) -> Path:
 
 
 def test_documents_keep_sentences_speakers_and_chains(path: Path) -> None:
-    first, second = CorefTask().read(SplitFiles("train", "conll2012", (path,)))
+    first, second = make_task("coref").read(SplitFiles("train", "conll2012", (path,)))
     assert (first.id, second.id) == ("bc/cctv/0001;000", "plain;001")
     assert first.sentences == (("Ann", "saw", "(", "rain"), ("She",))
     assert first.speakers == ("ann", "ann", "ann", "ann", "bob")
@@ -53,7 +53,7 @@ def test_a_corpus_entry_names_genres_and_drops_singletons(path: Path) -> None:
         {"genre": "^([a-z]{2})/", "drop_singletons": True},
         lambda what, count: dropped.append((what, count)),
     )
-    first, second = CorefTask().read(files)
+    first, second = make_task("coref").read(files)
     assert (first.genre, second.genre) == ("bc", "")
     assert first.clusters == (((0, 1), (4, 5)),)
     assert dropped == [("chains of one mention", 1), ("chains of one mention", 0)]
@@ -70,16 +70,16 @@ def test_a_corpus_entry_names_genres_and_drops_singletons(path: Path) -> None:
 )
 def test_options_that_mean_nothing_are_refused(path: Path, options: dict[str, str], message: str) -> None:
     with pytest.raises(UsageError, match=message):
-        list(CorefTask().read(SplitFiles("train", "conll2012", (path,), options)))
+        list(make_task("coref").read(SplitFiles("train", "conll2012", (path,), options)))
 
 
 def test_other_formats_are_refused(path: Path) -> None:
     with pytest.raises(UsageError, match="conll2012"):
-        list(CorefTask().read(SplitFiles("train", "columns", (path,))))
+        list(make_task("coref").read(SplitFiles("train", "columns", (path,))))
 
 
 def test_fields_are_numbers_by_sentence_and_by_token(path: Path) -> None:
-    task = CorefTask()
+    task = make_task("coref")
     first, second = task.read(SplitFiles("train", "conll2012", (path,), {"genre": "^([a-z]{2})/"}))
     named = Vocabularies(WordTable(("ann", "rain"), torch.zeros(4, 2), True), task.vocabularies([first]))
     fields = task.index(first, named)
@@ -92,7 +92,7 @@ def test_fields_are_numbers_by_sentence_and_by_token(path: Path) -> None:
 
 
 def test_gold_is_perfect_and_a_missed_link_is_not(path: Path) -> None:
-    task = CorefTask()
+    task = make_task("coref")
     examples = list(task.read(SplitFiles("train", "conll2012", (path,), {"drop_singletons": True})))
     assert (
         task.score([task.count(example, task.gold(example)) for example in examples])["average_f1"] == 100.0

@@ -19,9 +19,10 @@ from elmo_bench.tasks.coref.antecedents import BINS, AntecedentScorer, multiply_
 from elmo_bench.tasks.coref.head import CorefHead, CorefHeadSettings, gold_clusters, linked, with_unit_vectors
 from elmo_bench.tasks.coref.lstm import CoupledBiLstm, CoupledLstm
 from elmo_bench.tasks.coref.spans import SpanScorer, keep_best
-from elmo_bench.tasks.coref.task import CorefExample, CorefTask
+from elmo_bench.tasks.coref.task import CorefExample
 from elmo_bench.tasks.coref.windows import Window
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Stream, Widths
+from tests.support.composition import head_settings, make_task
 from tests.support.head_batches import ABSENT, PLACES, words
 
 Clusters = list[list[list[int]]]
@@ -50,7 +51,7 @@ def examples() -> list[CorefExample]:
 
 
 def vocabularies(word_dim: int = 4) -> Vocabularies:
-    return Vocabularies(words(word_dim), CorefTask().vocabularies(examples()[:2]))
+    return Vocabularies(words(word_dim), make_task("coref").vocabularies(examples()[:2]))
 
 
 def build(widths: Widths, word_dim: int = 4, **changes: object) -> CorefHead:
@@ -63,7 +64,8 @@ def build(widths: Widths, word_dim: int = 4, **changes: object) -> CorefHead:
         "spans_per_word": 3.0,
         "lexical_dropout": 0.2,
     }
-    return CorefHead(CorefHeadSettings(**{**sizes, **more, **changes}), vocabularies(word_dim), widths)  # type: ignore[arg-type]
+    settings = head_settings(CorefHeadSettings, "coref", **{**sizes, **more, **changes})
+    return CorefHead(settings, vocabularies(word_dim), widths)
 
 
 def documents(widths: Widths) -> list[Document]:
@@ -94,7 +96,7 @@ def collate(rows: list[Document], extra: int = 0, junk: float = 0.0) -> tuple[di
         features([row.at_input for row in rows]), features([row.at_output for row in rows]), mask
     )
     counts = tuple(len(row.example.sentences) for row in rows)
-    task, named = CorefTask(), vocabularies()
+    task, named = make_task("coref"), vocabularies()
     indexed = [task.index(row.example, named) for row in rows]
     fields = {}
     for name in indexed[0]:

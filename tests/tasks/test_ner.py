@@ -6,13 +6,12 @@ from pathlib import Path
 
 import pytest
 import torch
-from pydantic import ValidationError
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.ner import NerTask
 from elmo_bench.tensors import Widths
-from elmo_bench.types import SplitFiles
+from elmo_bench.types import SplitFiles, UsageError
+from tests.support.composition import make_task
 
 COLUMNS = r"""-DOCSTART- -X- O O
 
@@ -34,15 +33,15 @@ def files(tmp_path: Path) -> SplitFiles:
 
 
 def test_examples_are_sentences_in_iob2(files: SplitFiles) -> None:
-    first, second = NerTask().read(files)
+    first, second = make_task("ner").read(files)
     assert (first.id, second.id) == ("train-1", "train-2")
     assert first.words == ("Ann", "Lee", "met/saw", "Bo")
     assert first.tags == ("B-PER", "I-PER", "O", "B-PER")
-    assert NerTask().sentences(second) == {"text": (("Oslo", "."),)}
+    assert make_task("ner").sentences(second) == {"text": (("Oslo", "."),)}
 
 
 def test_fields_are_numbers_of_words_characters_and_bioul_tags(files: SplitFiles) -> None:
-    task = NerTask()
+    task = make_task("ner")
     examples = list(task.read(files))
     table = WordTable(("met/saw", "oslo"), torch.zeros(4, 3), trainable=True)
     vocabularies = Vocabularies(table, task.vocabularies(examples))
@@ -59,7 +58,7 @@ def test_fields_are_numbers_of_words_characters_and_bioul_tags(files: SplitFiles
 
 
 def test_a_type_unseen_in_training_can_still_be_indexed_and_counted(files: SplitFiles) -> None:
-    task = NerTask()
+    task = make_task("ner")
     person, place = task.read(files)
     vocabularies = Vocabularies(WordTable((), torch.zeros(2, 0), False), task.vocabularies([person]))
     tags = vocabularies["tags"]
@@ -68,7 +67,7 @@ def test_a_type_unseen_in_training_can_still_be_indexed_and_counted(files: Split
 
 
 def test_gold_is_perfect_and_a_missed_chunk_is_not(files: SplitFiles) -> None:
-    task = NerTask()
+    task = make_task("ner")
     first, second = task.read(files)
     perfect = [task.count(first, task.gold(first)), task.count(second, task.gold(second))]
     assert task.score(perfect)[task.metric] == 100.0
@@ -78,10 +77,10 @@ def test_gold_is_perfect_and_a_missed_chunk_is_not(files: SplitFiles) -> None:
 
 
 def test_the_head_has_the_settings_of_the_task(files: SplitFiles) -> None:
-    task = NerTask(head={"lower_hidden": 7, "upper_hidden": 3})  # type: ignore[arg-type]
+    task = make_task("ner", head={"lower_hidden": 7, "upper_hidden": 3})
     examples = list(task.read(files))
     vocabularies = Vocabularies(WordTable((), torch.zeros(2, 0), False), task.vocabularies(examples))
     head = task.build_head(vocabularies, Widths(4, 2))
     assert (head.lower.inputs, head.lower.dim, head.upper.dim, head.emit.in_features) == (132, 14, 6, 8)
-    with pytest.raises(ValidationError, match="hiden"):
-        NerTask(head={"lower_hiden": 7})  # type: ignore[arg-type]
+    with pytest.raises(UsageError, match="lower_hiden"):
+        make_task("ner", head={"lower_hiden": 7})

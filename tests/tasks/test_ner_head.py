@@ -12,6 +12,7 @@ from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.nn.layers import distinct_rows
 from elmo_bench.tasks.ner import NerHead, NerHeadSettings
 from elmo_bench.tensors import Widths
+from tests.support.composition import head_settings
 from tests.support.head_batches import (
     ABSENT,
     PLACES,
@@ -32,8 +33,15 @@ SENTENCES = [
 ]
 TAGS = Vocabulary.closed(["O", *(f"{prefix}-{kind}" for kind in "XY" for prefix in "BILU")])
 CHARACTERS = Vocabulary.open("abcdefgh")
-SMALL = NerHeadSettings(
-    character_dim=4, character_filters=8, lower_hidden=6, upper_hidden=5, character_width=2, dropout=0.1
+SMALL = head_settings(
+    NerHeadSettings,
+    "ner",
+    character_dim=4,
+    character_filters=8,
+    lower_hidden=6,
+    upper_hidden=5,
+    character_width=2,
+    dropout=0.1,
 )
 
 
@@ -97,7 +105,7 @@ def test_forgotten_words_teach_the_unknown_word() -> None:
 
 
 def test_the_papers_sizes_are_the_default() -> None:
-    head = build(Widths(1024, 0), word_dim=50, settings=NerHeadSettings())
+    head = build(Widths(1024, 0), word_dim=50, settings=head_settings(NerHeadSettings, "ner"))
     assert head.lower.inputs == 1202
     assert (head.lower.dim, head.upper.dim) == (400, 200)
 

@@ -9,8 +9,8 @@ import torch
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.pos import PosTask
 from elmo_bench.types import DataError, SplitFiles, UsageError
+from tests.support.composition import make_task
 
 CONLLU = """# newdoc
 1\tDogs\tdog\tNOUN\tNNS\t_\t_\t_\t_\t_
@@ -34,31 +34,31 @@ def files(tmp_path: Path, content: str, format: str = "conllu") -> SplitFiles:
 
 
 def test_either_tag_set_is_read(tmp_path: Path) -> None:
-    first, second = PosTask().read(files(tmp_path, CONLLU))
+    first, second = make_task("pos").read(files(tmp_path, CONLLU))
     assert (first.id, second.id) == ("train-1", "train-2")
     assert (first.words, first.tags) == (("Dogs", "bark", ")"), ("NNS", "VBP", "-RRB-"))
-    assert [example.tags for example in PosTask(tags="upos").read(files(tmp_path, CONLLU))] == [
+    assert [example.tags for example in make_task("pos", tags="upos").read(files(tmp_path, CONLLU))] == [
         ("NOUN", "VERB", "PUNCT"),
         ("VERB",),
     ]
 
 
 def test_conll2012_has_treebank_tags_only(tmp_path: Path) -> None:
-    (example,) = PosTask().read(files(tmp_path, CONLL2012, "conll2012"))
+    (example,) = make_task("pos").read(files(tmp_path, CONLL2012, "conll2012"))
     assert (example.words, example.tags) == (("Dogs", "bark"), ("NNS", "VBP"))
     with pytest.raises(UsageError, match="use xpos"):
-        list(PosTask(tags="upos").read(files(tmp_path, CONLL2012, "conll2012")))
+        list(make_task("pos", tags="upos").read(files(tmp_path, CONLL2012, "conll2012")))
     with pytest.raises(UsageError, match="conllu and conll2012"):
-        list(PosTask().read(files(tmp_path, CONLL2012, "columns")))
+        list(make_task("pos").read(files(tmp_path, CONLL2012, "columns")))
 
 
 def test_a_left_out_tag_is_named_by_its_line(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"train:3: expected a tag for task.settings.tags=xpos"):
-        list(PosTask().read(files(tmp_path, CONLLU.replace("VBP", "_"))))
+        list(make_task("pos").read(files(tmp_path, CONLLU.replace("VBP", "_"))))
 
 
 def test_gold_is_perfect_and_tags_unseen_in_training_count_as_wrong(tmp_path: Path) -> None:
-    task = PosTask()
+    task = make_task("pos")
     first, second = task.read(files(tmp_path, CONLLU))
     vocabularies = Vocabularies(WordTable((), torch.zeros(2, 0), False), task.vocabularies([first]))
     assert vocabularies["tags"].items == ("-RRB-", "NNS", "VBP")

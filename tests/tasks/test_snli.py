@@ -16,10 +16,9 @@ from elmo_bench.encoders.injection import Injection
 from elmo_bench.run.inputs import gather
 from elmo_bench.run.preparation import prepare
 from elmo_bench.run.selection import read_corpus
-from elmo_bench.tasks.snli import SnliTask
 from elmo_bench.tensors import Stream
 from elmo_bench.types import SplitFiles, UsageError
-from tests.support.composition import run_config
+from tests.support.composition import make_task, run_config
 
 ROWS = [
     ("entailment", "A man isn't asleep, is he?", "Somebody's awake."),
@@ -46,7 +45,7 @@ def test_pairs_without_a_label_or_a_word_are_left_out_and_counted(files: SplitFi
     counting = replace(
         files, paths=files.paths * 2, leave_out=lambda what, count: left_out.update({what: count})
     )
-    examples = list(SnliTask().read(counting))
+    examples = list(make_task("snli").read(counting))
     assert [example.label for example in examples] == ["entailment", "neutral", "contradiction"] * 2
     assert [example.id for example in examples[2:4]] == ["train-1-5", "train-2-1"]
     assert left_out == {"pairs without a label": 2, "pairs with an empty sentence": 2}
@@ -67,22 +66,22 @@ def test_what_is_left_out_reaches_the_user(tmp_path: Path) -> None:
 
 
 def test_raw_and_tokenised_text_give_the_same_words(files: SplitFiles, tmp_path: Path) -> None:
-    raw = list(SnliTask().read(files))
+    raw = list(make_task("snli").read(files))
     assert raw[0].premise == ("A", "man", "is", "n't", "asleep", ",", "is", "he", "?")
     tokenised = [(example.label, " ".join(example.premise), " ".join(example.hypothesis)) for example in raw]
     again = SplitFiles("train", "snli", (write(tmp_path / "tokenised.jsonl", tokenised),))
-    assert [(row.premise, row.hypothesis) for row in SnliTask().read(again)] == [
+    assert [(row.premise, row.hypothesis) for row in make_task("snli").read(again)] == [
         (row.premise, row.hypothesis) for row in raw
     ]
 
 
 def test_other_formats_are_refused(files: SplitFiles) -> None:
     with pytest.raises(UsageError, match="task snli reads snli"):
-        list(SnliTask().read(SplitFiles("dev", "columns", files.paths)))
+        list(make_task("snli").read(SplitFiles("dev", "columns", files.paths)))
 
 
 def test_fields_number_words_and_label(files: SplitFiles) -> None:
-    task = SnliTask()
+    task = make_task("snli")
     _, example, _ = task.read(files)
     table = WordTable(("dog", "runs"), torch.zeros(4, 2), trainable=True)
     vocabularies = Vocabularies(table, task.vocabularies([example]))
@@ -96,7 +95,7 @@ def test_fields_number_words_and_label(files: SplitFiles) -> None:
 
 
 def test_gold_is_perfect_and_one_wrong_answer_costs_a_third(files: SplitFiles) -> None:
-    task = SnliTask()
+    task = make_task("snli")
     examples = list(task.read(files))
     assert task.score([task.count(row, task.gold(row)) for row in examples]) == {"accuracy": 100.0}
     guessed = [task.count(row, "neutral") for row in examples]

@@ -13,6 +13,7 @@ from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.tasks.snli import SnliHead, SnliHeadSettings, attend, pool
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
+from tests.support.composition import head_settings
 from tests.support.head_batches import ABSENT, PLACES, Row, collate, words
 
 PAIRS = [
@@ -29,7 +30,9 @@ Pair = tuple[Row, Row]
 
 def build(widths: Widths, word_dim: int = 4, dropout: float = 0.5, l2: float = 1e-4) -> SnliHead:
     torch.manual_seed(0)
-    settings = SnliHeadSettings(hidden=6, dropout=dropout, attention_dropout=dropout, l2=l2)
+    settings = head_settings(
+        SnliHeadSettings, "snli", hidden=6, dropout=dropout, attention_dropout=dropout, l2=l2
+    )
     return SnliHead(settings, Vocabularies(words(word_dim), {"labels": VOCABULARY}), widths)
 
 

@@ -15,6 +15,7 @@ from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.tasks.squad.task import WIDENED, SquadTask
 from elmo_bench.types import SplitFiles, UsageError
+from tests.support.composition import make_task
 
 ANN = "Ann's dog, an Airedale, was born in 1993-1994 (in spring).  It can't bark."
 RAIN = "Rain fell."
@@ -60,7 +61,7 @@ def test_spans_are_of_whole_tokens_and_what_cuts_through_them_is_counted(files: 
     told = SplitFiles(
         files.split, files.format, files.paths, leave_out=lambda what, n: tally.update({what: n})
     )
-    examples = list(SquadTask().read(told))
+    examples = list(make_task("squad").read(told))
     assert [example.id for example in examples] == ["q1", "q2", "q3", "q4", "q5"]  # none is dropped
     cut = [example.paragraph.cut(example.first, example.last) for example in examples]
     assert cut == ["Ann", "1993-1994", "1993-1994", "bark", "Rain"]
@@ -68,7 +69,7 @@ def test_spans_are_of_whole_tokens_and_what_cuts_through_them_is_counted(files: 
 
 
 def test_a_paragraph_is_held_and_numbered_once_for_all_of_its_questions(files: SplitFiles) -> None:
-    task = SquadTask(character_minimum=1)
+    task = make_task("squad", character_minimum=1)
     examples = list(task.read(files))
     assert {id(example.paragraph) for example in examples[:4]} == {id(examples[0].paragraph)}
     assert task.sentences(examples[0])["context"][0] is task.sentences(examples[3])["context"][0]
@@ -85,7 +86,7 @@ def vocabularies_of(task: SquadTask, files: SplitFiles) -> Vocabularies:
 
 
 def test_fields_give_back_the_original_text(files: SplitFiles) -> None:
-    task = SquadTask(character_minimum=1, word_length=3)
+    task = make_task("squad", character_minimum=1, word_length=3)
     vocabularies = vocabularies_of(task, files)
     example = list(task.read(files))[3]
     fields = task.index(example, vocabularies)
@@ -101,7 +102,9 @@ def test_fields_give_back_the_original_text(files: SplitFiles) -> None:
 
 def test_characters_of_a_paragraph_count_once(files: SplitFiles) -> None:
     # the Y of nobody, the R of Rain once though two questions could be asked, the W of four questions
-    characters = SquadTask(character_minimum=2).vocabularies(list(SquadTask().read(files)))["characters"]
+    characters = make_task("squad", character_minimum=2).vocabularies(list(make_task("squad").read(files)))[
+        "characters"
+    ]
     assert "R" not in characters and "W" in characters and "A" in characters
 
 
@@ -110,7 +113,7 @@ def test_dev_is_whole_articles_of_train_where_the_corpus_says_so(tmp_path: Path,
     titles = [f"Article {number}" for number in range(200)]
     articles = {title: {RAIN: [(f"{title} {n}", "What?", ["Rain"]) for n in range(2)]} for title in titles}
     path = write(tmp_path / "train.json", articles)
-    task = SquadTask(dev_share=share)
+    task = make_task("squad", dev_share=share)
 
     def ids(split: str, option: bool) -> list[str]:
         options = {"dev_from_train": True} if option else {}
@@ -121,14 +124,14 @@ def test_dev_is_whole_articles_of_train_where_the_corpus_says_so(tmp_path: Path,
     assert {name.rsplit(" ", 1)[0] for name in train}.isdisjoint(name.rsplit(" ", 1)[0] for name in dev)
     assert abs(len(dev) / 400 - share) < 0.08
     assert ids("train", option=False) == ids("dev", option=False) == test
-    smaller = SquadTask(dev_share=share / 2).read(
+    smaller = make_task("squad", dev_share=share / 2).read(
         SplitFiles("dev", "squad", (path,), {"dev_from_train": True})
     )
     assert {example.id for example in smaller} < set(dev)
 
 
 def test_gold_is_perfect_any_answer_counts_and_a_part_of_it_in_part(files: SplitFiles) -> None:
-    task = SquadTask()
+    task = make_task("squad")
     examples = list(task.read(files))
     perfect = task.score([task.count(example, task.gold(example)) for example in examples])
     assert perfect == {"exact_match": 100.0, "f1": 100.0}
@@ -139,7 +142,7 @@ def test_gold_is_perfect_any_answer_counts_and_a_part_of_it_in_part(files: Split
 
 
 def test_rendered_predictions_are_read_by_the_score_command(files: SplitFiles, tmp_path: Path) -> None:
-    task = SquadTask()
+    task = make_task("squad")
     examples = list(task.read(files))
     path = tmp_path / "predictions.json"
     path.write_text(task.render(examples, [task.gold(example) for example in examples]), encoding="utf-8")
@@ -148,8 +151,8 @@ def test_rendered_predictions_are_read_by_the_score_command(files: SplitFiles, t
 
 def test_strange_formats_and_options_are_refused(files: SplitFiles) -> None:
     with pytest.raises(UsageError, match="reads squad"):
-        list(SquadTask().read(SplitFiles("train", "jsonl", files.paths)))
+        list(make_task("squad").read(SplitFiles("train", "jsonl", files.paths)))
     with pytest.raises(UsageError, match="dev_from_train only"):
-        list(SquadTask().read(SplitFiles("train", "squad", files.paths, {"dev_share": 0.2})))
+        list(make_task("squad").read(SplitFiles("train", "squad", files.paths, {"dev_share": 0.2})))
     with pytest.raises(UsageError, match="dev_from_train=no: expected true or false"):
-        list(SquadTask().read(SplitFiles("train", "squad", files.paths, {"dev_from_train": "no"})))
+        list(make_task("squad").read(SplitFiles("train", "squad", files.paths, {"dev_from_train": "no"})))

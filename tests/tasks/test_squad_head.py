@@ -15,6 +15,7 @@ from elmo_bench.tasks.squad.attention import HIDDEN, BiAttention, SelfAttention,
 from elmo_bench.tasks.squad.head import SquadHead, SquadHeadSettings, best_spans
 from elmo_bench.tensors import Batch, Injected, Stream, Widths
 from elmo_bench.types import Prediction
+from tests.support.composition import head_settings
 from tests.support.head_batches import ABSENT, PLACES, padded, words
 
 CHARACTERS = Vocabulary.open("abcdefgh")
@@ -38,7 +39,15 @@ class Asked:
 
 def build(widths: Widths, word_dim: int = 4) -> SquadHead:
     torch.manual_seed(0)
-    settings = SquadHeadSettings(3, 5, 3, hidden=6, longest_answer=LONGEST)
+    settings = head_settings(
+        SquadHeadSettings,
+        "squad",
+        character_dim=3,
+        character_filters=5,
+        character_width=3,
+        hidden=6,
+        longest_answer=LONGEST,
+    )
     return SquadHead(settings, Vocabularies(words(word_dim), {"characters": CHARACTERS}), widths)
 
 

@@ -10,8 +10,9 @@ import torch
 from elmo_bench.data.tags import Chunk
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.srl import SrlTask, separate_phrases
+from elmo_bench.tasks.srl import separate_phrases
 from elmo_bench.types import DataError, SplitFiles, UsageError
+from tests.support.composition import make_task
 
 ROWS = """#begin document (d); part 000
 d 0 0 Ann NNP * - - - - * (ARG0*) (ARG0*) -
@@ -43,16 +44,16 @@ def pair(tmp_path: Path) -> tuple[Path, Path]:
 
 
 def test_one_example_per_predicate(files: SplitFiles) -> None:
-    sold, books = SrlTask().read(files)
+    sold, books = make_task("srl").read(files)
     assert (sold.id, books.id) == ("train-1-1", "train-1-2")
     assert sold.words == books.words == ("Ann", "sold", "(", "books")
     assert (sold.predicate, books.predicate) == (1, 3)
     assert sold.phrases == (Chunk("ARG0", 0, 1), Chunk("V", 1, 2), Chunk("ARG1", 2, 4))
-    assert [example.predicate for example in SrlTask(predicates="verbs").read(files)] == [1]
+    assert [example.predicate for example in make_task("srl", predicates="verbs").read(files)] == [1]
 
 
 def test_conll2005_joins_words_and_propositions(pair: tuple[Path, Path]) -> None:
-    (example,) = SrlTask(predicates="verbs").read(SplitFiles("dev", "conll2005", pair))
+    (example,) = make_task("srl", predicates="verbs").read(SplitFiles("dev", "conll2005", pair))
     assert (example.words, example.predicate) == (("Ann", "sold", "books"), 1)
     assert example.phrases == (Chunk("A0", 0, 1), Chunk("V", 1, 2), Chunk("A1", 2, 3))
 
@@ -61,18 +62,18 @@ def test_words_and_propositions_that_do_not_fit_are_refused(pair: tuple[Path, Pa
     words, props = pair
     words.write_text("Ann\nsold\n\nRain\n\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"props:1: expected 2 rows"):
-        list(SrlTask().read(SplitFiles("dev", "conll2005", pair)))
+        list(make_task("srl").read(SplitFiles("dev", "conll2005", pair)))
     words.write_text("Ann\nsold\nbooks\n\n", encoding="utf-8")
     with pytest.raises(DataError, match=r"props:5: expected 1 sentences"):
-        list(SrlTask().read(SplitFiles("dev", "conll2005", pair)))
+        list(make_task("srl").read(SplitFiles("dev", "conll2005", pair)))
     with pytest.raises(UsageError, match="two files"):
-        list(SrlTask().read(SplitFiles("dev", "conll2005", (props,))))
+        list(make_task("srl").read(SplitFiles("dev", "conll2005", (props,))))
     with pytest.raises(UsageError, match="conll2012 and conll2005"):
-        list(SrlTask().read(SplitFiles("dev", "columns", pair)))
+        list(make_task("srl").read(SplitFiles("dev", "columns", pair)))
 
 
 def test_fields_flag_the_predicate_and_tag_the_phrases(files: SplitFiles) -> None:
-    task = SrlTask()
+    task = make_task("srl")
     sold, books = task.read(files)
     table = WordTable(("ann",), torch.zeros(3, 2), trainable=True)
     vocabularies = Vocabularies(table, task.vocabularies([books]))
@@ -85,7 +86,7 @@ def test_fields_flag_the_predicate_and_tag_the_phrases(files: SplitFiles) -> Non
 
 
 def test_gold_is_perfect_and_a_missed_argument_is_not(files: SplitFiles) -> None:
-    task = SrlTask()
+    task = make_task("srl")
     examples = list(task.read(files))
     perfect = [task.count(example, task.gold(example)) for example in examples]
     assert task.score(perfect)[task.metric] == 100.0

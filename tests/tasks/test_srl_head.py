@@ -9,6 +9,7 @@ from elmo_bench.data.tags import chunks_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
 from elmo_bench.tensors import Widths
+from tests.support.composition import head_settings
 from tests.support.head_batches import (
     ABSENT,
     PLACES,
@@ -33,7 +34,7 @@ TAGS = Vocabulary.closed(["O", *(f"{prefix}-{kind}" for kind in ("A0", "A1", "V"
 
 def build(widths: Widths, word_dim: int = 4, layers: int = 4) -> SrlHead:
     torch.manual_seed(0)
-    settings = SrlHeadSettings(flag_dim=3, layers=layers, hidden=6, dropout=0.1)
+    settings = head_settings(SrlHeadSettings, "srl", flag_dim=3, layers=layers, hidden=6, dropout=0.1)
     return SrlHead(settings, Vocabularies(words(word_dim), {"tags": TAGS}), widths)
 
 

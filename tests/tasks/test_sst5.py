@@ -10,8 +10,9 @@ import torch
 from elmo_bench.cli.score import sst5_figures
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.sst5 import Sst5Example, Sst5Task
+from elmo_bench.tasks.sst5 import Sst5Example
 from elmo_bench.types import DataError, SplitFiles, UsageError
+from tests.support.composition import make_task
 
 LONG = r"(4 (2 (2 The) (2 (2 film) (2 \/))) (3 (3 (2 is) (4 great)) (2 -RRB-)))"
 SHORT = "(1 (2 So) (0 bad))"
@@ -25,46 +26,46 @@ def files(directory: Path, split: str, text: str = f"{LONG}\n{SHORT}\n") -> Spli
 
 def test_training_reads_every_phrase_that_is_long_enough(tmp_path: Path) -> None:
     train = files(tmp_path, "train")
-    assert list(Sst5Task().read(train)) == [
+    assert list(make_task("sst5").read(train)) == [
         Sst5Example("train-1-1", ("The", "film", "/", "is", "great", ")"), 4)
     ]
-    assert list(Sst5Task(shortest_phrase=3).read(train)) == [
+    assert list(make_task("sst5", shortest_phrase=3).read(train)) == [
         Sst5Example("train-1-1", ("The", "film", "/", "is", "great", ")"), 4),
         Sst5Example("train-1-2", ("The", "film", "/"), 2),
         Sst5Example("train-1-7", ("is", "great", ")"), 3),
     ]
-    assert len(list(Sst5Task(shortest_phrase=1).read(train))) == 11 + 3  # every node of both trees
+    assert len(list(make_task("sst5", shortest_phrase=1).read(train))) == 11 + 3  # every node of both trees
 
 
 @pytest.mark.parametrize("split", ["dev", "test"])
 def test_other_splits_are_whole_sentences_however_short(split: str, tmp_path: Path) -> None:
-    found = list(Sst5Task().read(files(tmp_path, split)))
+    found = list(make_task("sst5").read(files(tmp_path, split)))
     assert [(example.id, example.label) for example in found] == [(f"{split}-1-1", 4), (f"{split}-2-1", 1)]
     assert found[1].words == ("So", "bad")
 
 
 def test_training_on_sentences_leaves_phrases_out(tmp_path: Path) -> None:
-    found = Sst5Task(training="sentences").read(files(tmp_path, "train"))
+    found = make_task("sst5", training="sentences").read(files(tmp_path, "train"))
     assert [example.id for example in found] == ["train-1-1", "train-2-1"]
 
 
 def test_several_files_are_one_corpus(tmp_path: Path) -> None:
     first, second = files(tmp_path, "dev"), files(tmp_path, "test", SHORT)
-    both = Sst5Task().read(SplitFiles("dev", "trees", (*first.paths, *second.paths)))
+    both = make_task("sst5").read(SplitFiles("dev", "trees", (*first.paths, *second.paths)))
     assert [example.id for example in both] == ["dev-1-1", "dev-2-1", "dev-3-1"]
 
 
 def test_what_cannot_be_trained_on_is_refused(tmp_path: Path) -> None:
     with pytest.raises(DataError, match=r"train.txt:1: expected a phrase of 4 tokens .*shortest_phrase"):
-        list(Sst5Task().read(files(tmp_path, "train", SHORT)))
+        list(make_task("sst5").read(files(tmp_path, "train", SHORT)))
     with pytest.raises(DataError, match=r"dev.txt:1: expected a label from 0 to 4"):
-        list(Sst5Task().read(files(tmp_path, "dev", "(5 bad)")))
+        list(make_task("sst5").read(files(tmp_path, "dev", "(5 bad)")))
     with pytest.raises(UsageError, match="task sst5 reads trees"):
-        list(Sst5Task().read(SplitFiles("dev", "columns", (tmp_path / "dev.txt",))))
+        list(make_task("sst5").read(SplitFiles("dev", "columns", (tmp_path / "dev.txt",))))
 
 
 def test_fields_are_words_and_a_label(tmp_path: Path) -> None:
-    task = Sst5Task()
+    task = make_task("sst5")
     (example,) = task.read(files(tmp_path, "train"))
     table = WordTable(("film", "great"), torch.zeros(4, 2), trainable=True)
     fields = task.index(example, Vocabularies(table, task.vocabularies([example])))
@@ -74,7 +75,7 @@ def test_fields_are_words_and_a_label(tmp_path: Path) -> None:
 
 
 def test_gold_is_perfect_and_a_neighbouring_grade_is_wrong(tmp_path: Path) -> None:
-    task = Sst5Task()
+    task = make_task("sst5")
     examples = list(task.read(files(tmp_path, "dev")))
     perfect = [task.count(example, task.gold(example)) for example in examples]
     assert task.score(perfect)[task.metric] == 100.0
@@ -82,7 +83,7 @@ def test_gold_is_perfect_and_a_neighbouring_grade_is_wrong(tmp_path: Path) -> No
 
 
 def test_rendered_predictions_are_what_the_scorer_reads(tmp_path: Path) -> None:
-    task, dev = Sst5Task(), files(tmp_path, "dev")
+    task, dev = make_task("sst5"), files(tmp_path, "dev")
     examples = list(task.read(dev))
     predicted = tmp_path / "predicted.txt"
     predicted.write_text(task.render(examples, [4, 0]), encoding="utf-8")

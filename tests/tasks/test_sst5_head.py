@@ -13,6 +13,7 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.tasks.sst5 import Maxout, Sst5Head, Sst5HeadSettings, compare_with_context, pool
 from elmo_bench.tensors import Widths
 from elmo_bench.types import UsageError
+from tests.support.composition import head_settings
 from tests.support.head_batches import (
     ABSENT,
     PLACES,
@@ -30,7 +31,9 @@ TEXTS = [("a b c d e", 4), ("e d c b a", 0), ("f", 2), ("g a h", 1), ("b b a c",
 
 def build(widths: Widths, word_dim: int = 4, activation: str = "relu") -> Sst5Head:
     torch.manual_seed(0)
-    settings = Sst5HeadSettings(pre_encoded=24, hidden=8, widths=(16, 12), activation=activation, pieces=2)  # type: ignore[arg-type]
+    settings = head_settings(
+        Sst5HeadSettings, "sst5", pre_encoded=24, hidden=8, widths=(16, 12), activation=activation, pieces=2
+    )
     return Sst5Head(settings, Vocabularies(words(word_dim), {}), widths)
 
 
@@ -152,4 +155,4 @@ def test_nothing_to_read_is_refused() -> None:
 @pytest.mark.parametrize("width", [0, -1])
 def test_a_layer_has_some_width(width: int) -> None:
     with pytest.raises(ValidationError, match="greater than 0"):
-        Sst5HeadSettings(widths=(300, width))
+        head_settings(Sst5HeadSettings, "sst5", widths=(300, width))

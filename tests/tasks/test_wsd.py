@@ -9,9 +9,10 @@ import torch
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
-from elmo_bench.tasks.wsd import WsdExample, WsdTask
+from elmo_bench.tasks.wsd import WsdExample
 from elmo_bench.tensors import Widths
 from elmo_bench.types import SplitFiles, UsageError
+from tests.support.composition import make_task
 
 SENSES = """bank%1:14:00:: 00000001 1 20
 bank%1:17:01:: 00000002 2 10
@@ -55,7 +56,7 @@ def files(tmp_path: Path) -> SplitFiles:
 
 
 def read(files: SplitFiles) -> tuple[WsdExample, WsdExample]:
-    one, two = WsdTask().read(files)
+    one, two = make_task("wsd").read(files)
     return one, two
 
 
@@ -77,7 +78,7 @@ def test_candidates_are_the_senses_of_lemma_and_part_of_speech_by_number(files: 
 
 
 def test_fields_number_senses_from_one(files: SplitFiles) -> None:
-    task, (one, two) = WsdTask(), read(files)
+    task, (one, two) = make_task("wsd"), read(files)
     vocabularies = Vocabularies(WordTable((), torch.zeros(2, 0), False), task.vocabularies([one]))
     senses = vocabularies["senses"]
     assert len(senses) == 5
@@ -95,7 +96,7 @@ def test_fields_number_senses_from_one(files: SplitFiles) -> None:
 
 
 def test_any_right_sense_counts_and_sets_are_summed(files: SplitFiles) -> None:
-    task, (one, two) = WsdTask(), read(files)
+    task, (one, two) = make_task("wsd"), read(files)
     assert task.gold(one) == [2, 1, 1, 0]  # of the last the inventory does not know the right sense
     counts = [task.count(one, [2, 1, 2, 1]), task.count(two, [2, 1, 1, 1])]
     assert task.score(counts) == {"f1": 62.5, "f1:one": 75.0, "f1:two": 50.0}
@@ -105,6 +106,6 @@ def test_any_right_sense_counts_and_sets_are_summed(files: SplitFiles) -> None:
 def test_files_that_do_not_pair_up_are_refused(files: SplitFiles) -> None:
     for paths in (files.paths[:1], files.paths[:2]):
         with pytest.raises(UsageError, match="inventory of senses, then pairs"):
-            list(WsdTask().read(SplitFiles("test", "unified", paths)))
+            list(make_task("wsd").read(SplitFiles("test", "unified", paths)))
     with pytest.raises(UsageError, match="reads unified"):
-        list(WsdTask().read(SplitFiles("test", "xml", files.paths)))
+        list(make_task("wsd").read(SplitFiles("test", "xml", files.paths)))

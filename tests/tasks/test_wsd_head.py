@@ -9,6 +9,7 @@ from torch import Tensor
 from elmo_bench.tasks.wsd import WsdHead, WsdHeadSettings, target_vectors
 from elmo_bench.tensors import Widths
 from elmo_bench.types import UsageError
+from tests.support.composition import head_settings
 from tests.support.head_batches import ABSENT, Row, collate, predictions
 
 # senses 1 to 4 are in the training set; 0 stands for any that is not
@@ -32,7 +33,7 @@ TRAINING = [
 
 
 def fitted(distance: str = "cosine", batches: list[list[Row]] | None = None) -> WsdHead:
-    head = WsdHead(WsdHeadSettings(distance=distance), senses=5, widths=Widths(2, 0))  # type: ignore[arg-type]
+    head = WsdHead(head_settings(WsdHeadSettings, "wsd", distance=distance), senses=5, widths=Widths(2, 0))  # type: ignore[arg-type]
     for rows in batches or [TRAINING]:
         head.observe(*collate(rows))
     head.finish()
@@ -76,7 +77,7 @@ def test_distance_decides_where_length_and_direction_disagree() -> None:
 
 
 def test_without_elmo_it_is_the_first_sense() -> None:
-    head = WsdHead(WsdHeadSettings(), senses=5, widths=ABSENT)
+    head = WsdHead(head_settings(WsdHeadSettings, "wsd"), senses=5, widths=ABSENT)
     narrow = [Row(one.id, one.fields, one.at_input[:, :0], one.at_output) for one in TRAINING]
     head.observe(*collate(narrow))
     head.finish()
@@ -85,4 +86,4 @@ def test_without_elmo_it_is_the_first_sense() -> None:
 
 def test_there_is_no_place_at_the_output() -> None:
     with pytest.raises(UsageError, match=r"elmo\.where"):
-        WsdHead(WsdHeadSettings(), senses=5, widths=Widths(0, 2))
+        WsdHead(head_settings(WsdHeadSettings, "wsd"), senses=5, widths=Widths(0, 2))
