@@ -26,21 +26,22 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_bench.bilm.characters import character_rows, with_marks
 from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder, Precision
-from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.token_encoder import TokenEncoder
-from elmo_bench.bilm.weights import find_model, load_bilm
+from elmo_bench.bilm.files import find_model, load_bilm
+from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm, TokenEncoder, character_ids, with_marks
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.data.lines import read_lines
 from elmo_bench.nn.products import make_product
 from elmo_bench.types import Words
 
 FILTERS = ((1, 32), (2, 32), (3, 64), (4, 128), (5, 256), (6, 512), (7, 1024))
 SIZES = {
-    "small": BilmOptions(16, FILTERS, highways=1, layers=2, cell_dim=1024, projection_dim=128),
-    "original": BilmOptions(16, FILTERS, highways=2, layers=2, cell_dim=4096, projection_dim=512),
+    "small": BilmOptions(
+        character_dim=16, filters=FILTERS, highways=1, layers=2, cell_dim=1024, projection_dim=128
+    ),
+    "original": BilmOptions(
+        character_dim=16, filters=FILTERS, highways=2, layers=2, cell_dim=4096, projection_dim=512
+    ),
 }
 TEXT = Path("..") / "shared" / "lm_text" / "heldout.txt.gz"
 REFERENCE_BATCH = 64  # AllenNLP's `elmo` command
@@ -206,7 +207,7 @@ def word_vectors(encoder: TokenEncoder, text: Sequence[Words]) -> WordVectors:
     """The word cache that AllenNLP builds from `vocab_to_cache`."""
     words = sorted({word for words in text for word in with_marks(words)})
     parts = [
-        encoder(torch.from_numpy(character_rows(words[at : at + 256]))) for at in range(0, len(words), 256)
+        encoder(torch.from_numpy(character_ids(words[at : at + 256]))) for at in range(0, len(words), 256)
     ]
     return dict(zip(words, torch.cat(parts), strict=True))
 
@@ -226,7 +227,7 @@ def reference_batch(model: BiLM, batch: Sequence[Words], table: WordVectors | No
     if table is None:
         rows = torch.zeros(len(marked), lengths[0], model.options.maximum_characters, dtype=torch.long)
         for row, words in zip(rows, marked, strict=True):
-            row[: len(words)] = torch.from_numpy(character_rows(words))
+            row[: len(words)] = torch.from_numpy(character_ids(words))
         tokens = spell_everywhere(model.token_encoder, rows.flatten(0, 1)).view(*rows.shape[:2], -1)
     else:
         vectors = [torch.stack([table[word] for word in words]) for words in marked]
@@ -251,7 +252,7 @@ def reference_stack(stack: LstmStack, inputs: Tensor, lengths: list[int], order:
     outputs = []
     for index, layer in enumerate(cast("list[ProjectedLstm]", list(stack.layers))):
         result = torch.zeros_like(inputs)
-        projected, cell = layer.initial_state(len(lengths))
+        projected, cell = layer.zero_state(len(lengths))
         for step in order:
             running = sum(length > step for length in lengths)  # rows stand by falling length
             gates = F.linear(inputs[:running, step], layer.input_weight, layer.gate_bias)

@@ -29,9 +29,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.embedding import SIZES, TEXT, now, ratio, read_text, spell_everywhere
-from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.training.encoded_text import EncodedText, encode_sentences
+from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm
+from elmo_bench.bilm.training.batches import SentenceBatches, TextBatch, TokenTable
 from elmo_bench.bilm.training.objective import (
     Negatives,
     Softmax,
@@ -39,8 +38,8 @@ from elmo_bench.bilm.training.objective import (
     expected_counts,
     sampled_loss,
 )
-from elmo_bench.bilm.training.text_batches import SentenceBatches, TextBatch, TokenTable
-from elmo_bench.bilm.training.text_input import CharacterTable, as_tensors, top_outputs
+from elmo_bench.bilm.training.step_input import CharacterTable, as_tensors, top_outputs
+from elmo_bench.bilm.training.text import EncodedText, encode_sentences
 from elmo_bench.data.text import TargetVocabulary
 from elmo_bench.training.memory import keep_freed_memory
 
@@ -203,7 +202,7 @@ def run_plainly(stack: LstmStack, inputs: Tensor, counts: Sequence[int]) -> Tens
     dropout = DROPOUT if stack.training else 0.0
     for index, layer in enumerate(cast("list[ProjectedLstm]", list(stack.layers))):
         inputs = F.dropout(inputs, dropout)
-        projected, cell = layer.initial_state(counts[0])
+        projected, cell = layer.zero_state(counts[0])
         steps = []
         for step in torch.split(inputs, list(counts)):
             gates = F.linear(step, layer.input_weight, layer.gate_bias)

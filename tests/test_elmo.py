@@ -17,9 +17,9 @@ from safetensors.numpy import load_file
 
 import elmo_bench
 from elmo_bench.bilm.engine.embedder import load_embedder
+from elmo_bench.bilm.files import save_bilm
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.weights import save_bilm
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.cli import embed, vector_files
 from elmo_bench.cli.vector_files import Layout, VectorFile
 from elmo_bench.elmo import Elmo
@@ -32,7 +32,9 @@ Floats = NDArray[np.float32]
 @pytest.fixture(scope="module")
 def model(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("model")
-    options = BilmOptions(4, ((1, 8), (3, 8)), 1, 2, 24, 8)
+    options = BilmOptions(
+        character_dim=4, filters=((1, 8), (3, 8)), highways=1, layers=2, cell_dim=24, projection_dim=8
+    )
     save_bilm(BiLM(options, torch.Generator().manual_seed(0)), folder)
     return folder
 

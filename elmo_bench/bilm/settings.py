@@ -1,51 +1,64 @@
-"""The typed form of conf/bilm: what a biLM is and how it is pre-trained."""
+"""The typed form of conf/bilm: the sizes of a biLM and how it is pre-trained."""
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from typing import Literal
 
 from pydantic import Field, model_validator
 
-from elmo_bench.bilm.options import BilmOptions
 from elmo_bench.config import Config, TrainerConfig
 
+MAXIMUM_CHARACTERS = 50
 
-class ArchitectureConfig(Config):
-    """The sizes of a biLM, in this project's words; a weight file's options.json says the same."""
+
+class BilmOptions(Config):
+    """What decides the shape of every array of a biLM (the paper's section 3.4).
+
+    `architecture` in conf/bilm and the options.json of a weight file both hold these values.
+    """
 
     character_dim: int = Field(default=16, ge=1)
     filters: tuple[tuple[int, int], ...]  # (width, count) each
     highways: int = Field(ge=0)
     layers: int = Field(default=2, ge=1)
-    cell_dim: int = Field(ge=1)
+    cell_dim: int = Field(ge=1)  # the paper's LSTM units
     projection_dim: int = Field(ge=1)
+    # The usual length stays out of dumps, and so out of the identities of the models trained so far.
+    maximum_characters: int = Field(
+        default=MAXIMUM_CHARACTERS, ge=3, exclude_if=lambda length: length == MAXIMUM_CHARACTERS
+    )
     cell_clip: float | None = Field(default=3.0, gt=0)
     projection_clip: float | None = Field(default=3.0, gt=0)
     use_skip_connections: bool = True
 
-    def options(self) -> BilmOptions:
-        return BilmOptions(**self.model_dump())
+    @property
+    def filter_count(self) -> int:
+        """How many features the convolutions give together."""
+        return sum(count for _, count in self.filters)
 
-    @classmethod
-    def of(cls, options: BilmOptions) -> ArchitectureConfig:
-        values = asdict(options)
-        values.pop("maximum_characters")  # fixed in what we train
-        return cls(**values)
+    @property
+    def has_token_projection(self) -> bool:
+        """The published code leaves the projection out where it would not change the width."""
+        return self.filter_count != self.projection_dim
+
+    @property
+    def has_state_projection(self) -> bool:
+        """Likewise for the projection of an LSTM's output."""
+        return self.cell_dim != self.projection_dim
 
 
 class BatchConfig(Config):
-    """What a step sees: whole sentences from a fresh state, or windows of streams whose state is carried."""
+    """What a step sees: whole sentences from a zero state, or windows of streams whose state is carried."""
 
     kind: Literal["sentences", "streams"]
     tokens: int = Field(default=4096, ge=1)  # sentences: predictions of one direction
-    longest: int | None = Field(default=None, ge=1)  # tokens after that many of a sentence are left out
+    longest: int | None = Field(default=None, ge=1)  # the rest of a longer sentence is left out, in tokens
     rows: int = Field(default=128, ge=1)  # streams
     window: int = Field(default=20, ge=1)  # streams
 
 
 class DescentConfig(Config):
-    """How the loss is brought down."""
+    """The optimiser and its schedule."""
 
     optimiser: Literal["adagrad", "adam"]
     lr: float = Field(gt=0)
@@ -60,7 +73,7 @@ class BilmConfig(Config):
     """One file of conf/bilm."""
 
     name: str
-    architecture: ArchitectureConfig
+    architecture: BilmOptions
     vocabulary: int = Field(ge=1)  # most frequent words with a row of their own in the softmax
     negatives: int = Field(ge=0)  # of the sampled softmax; 0 is the full softmax
     dropout: float = Field(ge=0, lt=1)
@@ -81,14 +94,14 @@ class BilmConfig(Config):
 
 
 class LimitsConfig(Config):
-    """When to stop for now; the same command goes on later."""
+    """When to stop early; the same command resumes later."""
 
     minutes: float | None = Field(default=None, gt=0)
     steps: int | None = Field(default=None, ge=1)
 
 
 class PretrainConfig(Config):
-    """All that a person may change about a training run of a biLM, its texts and places apart."""
+    """Everything a user may change about the pre-training of a biLM, except texts and paths."""
 
     bilm: BilmConfig
     trainer: TrainerConfig

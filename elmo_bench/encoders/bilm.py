@@ -9,8 +9,8 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.engine.embedder import Embedder, Precision, fingerprint_model
+from elmo_bench.bilm.files import find_model, load_bilm
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.weights import find_model, load_bilm
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.types import DataMissingError
 

@@ -8,9 +8,9 @@ from pathlib import Path
 import torch
 from pydantic.dataclasses import dataclass
 
+from elmo_bench.bilm.files import find_model, save_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
-from elmo_bench.bilm.weights import find_model, save_bilm
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.encoders.bilm import BilmPlugin, bilm_card
 from elmo_bench.encoders.protocol import EncoderContext, PlannedEncoder
@@ -80,7 +80,7 @@ class UntrainedBilm(MadeBilm):
 
         def write(directory: Path) -> None:
             generator = torch.Generator().manual_seed(UNTRAINED_SEED)
-            save_bilm(BiLM(architecture.options(), generator), directory)
+            save_bilm(BiLM(architecture, generator), directory)
 
         return make_once(model_directory(context, recipe), write, context.say)
 

@@ -10,8 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from elmo_bench import sources
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.settings import ArchitectureConfig, BilmConfig, LimitsConfig, PretrainConfig
+from elmo_bench.bilm.settings import BilmConfig, BilmOptions, LimitsConfig, PretrainConfig
 from elmo_bench.config import (
     Config,
     DataConfig,
@@ -74,18 +73,19 @@ def finetune_one(values: dict[str, Any]) -> Path:
     task = load_reader(command.task)
     corpus = sources.prepare(command.task, command.data, command.paths, say)
     # Only now what takes seconds to import: a mistyped value is answered at once.
+    from elmo_bench.bilm.files import read_options
+    from elmo_bench.bilm.training.language_model import find_language_model
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
-    from elmo_bench.bilm.training.trained import find_trained
     from elmo_bench.encoders.find import load_plugin
     from elmo_bench.encoders.protocol import EncoderContext
     from elmo_bench.run.environment import describe_environment
 
     context = EncoderContext(command.encoder.name, command.paths, command.trainer, say)
     start = load_plugin(command.encoder).language_model(context)
-    options, _, _, vocabulary = find_trained(start)
+    options, _, _, vocabulary = find_language_model(start)
     name = name_model(command, corpus)
     config = PretrainConfig(
-        bilm=complete_settings(command.bilm, name, options, vocabulary),
+        bilm=complete_settings(command.bilm, name, read_options(options), vocabulary),
         trainer=command.trainer,
         limits=command.limits,
         seed=command.seed,
@@ -136,12 +136,12 @@ def base_name(encoder: EncoderConfig) -> str:
 
 
 def complete_settings(
-    settings: Mapping[str, Any], name: str, options_path: Path, vocabulary_path: Path
+    settings: Mapping[str, Any], name: str, options: BilmOptions, vocabulary_path: Path
 ) -> BilmConfig:
     """The schedule of the configuration with the sizes of the encoder."""
     decided = {
         "name": name,
-        "architecture": ArchitectureConfig.of(BilmOptions.read(options_path)).model_dump(),
+        "architecture": options.model_dump(),
         "vocabulary": len(TargetVocabulary.read(vocabulary_path)),
     }
     if clash := sorted(decided.keys() & settings.keys()):

@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_bench.bilm.characters import character_rows, used_characters, with_marks
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.token_encoder import TokenEncoder
+from elmo_bench.bilm.model import TokenEncoder, character_ids, count_characters, with_marks
+from elmo_bench.bilm.settings import BilmOptions
 
 
 def _row(*ids: int) -> list[int]:
@@ -32,23 +31,25 @@ def _row(*ids: int) -> list[int]:
     ],
 )
 def test_rows_follow_the_published_table(word: str, row: list[int]) -> None:
-    assert character_rows([word]).tolist() == [row]
+    assert character_ids([word]).tolist() == [row]
 
 
 def test_sentences_stand_between_marks() -> None:
     assert with_marks(["a", "b"]) == ["<S>", "a", "b", "</S>"]
-    assert used_characters(character_rows(["<S>", "abc"])).tolist() == [3, 5]
+    assert count_characters(character_ids(["<S>", "abc"])).tolist() == [3, 5]
 
 
 @torch.no_grad()
 def test_trimming_changes_no_vector() -> None:
-    options = BilmOptions(4, ((1, 5), (3, 6), (7, 8)), 1, 1, 8, 8)
+    options = BilmOptions(
+        character_dim=4, filters=((1, 5), (3, 6), (7, 8)), highways=1, layers=1, cell_dim=8, projection_dim=8
+    )
     encoder = TokenEncoder(options).double()
     torch.manual_seed(3)
     for parameter in encoder.parameters():
         parameter.uniform_(-1, 1)
     for length in range(50):
-        rows = torch.from_numpy(character_rows(["x" * length, "y"]))
+        rows = torch.from_numpy(character_ids(["x" * length, "y"]))
         trimmed = encoder(rows)
         full = encoder(torch.cat([rows, torch.zeros(1, 50, dtype=torch.long)]))[:2]  # zeros forbid trimming
         assert np.abs((trimmed - full).numpy()).max() < 1e-12

@@ -13,28 +13,57 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.characters import character_rows, with_marks
 from elmo_bench.bilm.engine import embedder as engine_module
-from elmo_bench.bilm.engine.carried import CarryingEmbedder
 from elmo_bench.bilm.engine.embedder import Embedder, fingerprint_model, load_embedder
-from elmo_bench.bilm.engine.lanes import Side, plan_chunks
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.weights import find_model, load_bilm, save_bilm
+from elmo_bench.bilm.engine.sentence_layout import Side, plan_chunks
+from elmo_bench.bilm.engine.stateful import StatefulEmbedder
+from elmo_bench.bilm.files import find_model, load_bilm, save_bilm
+from elmo_bench.bilm.model import BiLM, batch_characters
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.data.lines import read_lines
 from elmo_bench.nn import products
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]
 
-PLAIN = BilmOptions(4, ((1, 8), (2, 8), (5, 16)), 2, 2, 48, 16)
+PLAIN = BilmOptions(
+    character_dim=4, filters=((1, 8), (2, 8), (5, 16)), highways=2, layers=2, cell_dim=48, projection_dim=16
+)
 VARIANTS = {
     "plain": PLAIN,
-    "no token projection": BilmOptions(4, ((1, 8), (2, 8)), 1, 2, 48, 16),
-    "no state projection": BilmOptions(4, ((1, 8), (3, 10)), 1, 2, 16, 16),
-    "no clips, no skips": BilmOptions(4, ((1, 8), (3, 10)), 0, 2, 48, 16, 50, None, None, False),
-    "three layers": BilmOptions(4, ((1, 8), (3, 10)), 1, 3, 48, 16),
-    "one layer, tight clips": BilmOptions(4, ((1, 8),), 1, 1, 48, 16, 20, 0.1, 0.05, True),
+    "no token projection": BilmOptions(
+        character_dim=4, filters=((1, 8), (2, 8)), highways=1, layers=2, cell_dim=48, projection_dim=16
+    ),
+    "no state projection": BilmOptions(
+        character_dim=4, filters=((1, 8), (3, 10)), highways=1, layers=2, cell_dim=16, projection_dim=16
+    ),
+    "no clips, no skips": BilmOptions(
+        character_dim=4,
+        filters=((1, 8), (3, 10)),
+        highways=0,
+        layers=2,
+        cell_dim=48,
+        projection_dim=16,
+        maximum_characters=50,
+        cell_clip=None,
+        projection_clip=None,
+        use_skip_connections=False,
+    ),
+    "three layers": BilmOptions(
+        character_dim=4, filters=((1, 8), (3, 10)), highways=1, layers=3, cell_dim=48, projection_dim=16
+    ),
+    "one layer, tight clips": BilmOptions(
+        character_dim=4,
+        filters=((1, 8),),
+        highways=1,
+        layers=1,
+        cell_dim=48,
+        projection_dim=16,
+        maximum_characters=20,
+        cell_clip=0.1,
+        projection_clip=0.05,
+        use_skip_connections=True,
+    ),
 }
 
 
@@ -51,8 +80,7 @@ def _model(options: BilmOptions, seed: int = 0) -> BiLM:
 @torch.no_grad()
 def _alone(model: BiLM, words: Words) -> Floats:
     """One sentence through the plain model, marks cut off."""
-    rows = torch.from_numpy(character_rows(with_marks(words), model.options.maximum_characters))
-    layers, _ = model(model.token_encoder(rows).unsqueeze(0), torch.tensor([len(rows)]))
+    layers, _ = model(*batch_characters([words], model.options.maximum_characters))
     return layers[0, :, 1:-1].numpy()
 
 
@@ -210,7 +238,7 @@ def test_carried_state_changes_what_follows_and_keeps_idle_rows(tmp_path: Path) 
     model = _model(PLAIN)
     save_bilm(model, tmp_path)
     carrying = load_embedder(tmp_path, state="carry")
-    assert isinstance(carrying, CarryingEmbedder)
+    assert isinstance(carrying, StatefulEmbedder)
     one, two = _sentences([4, 6])
     first = carrying.layers([one, two])
     assert np.abs(first[1] - _alone(model, two)).max() <= 1e-5

@@ -9,7 +9,8 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.bilm.options import BilmOptions
+from elmo_bench.bilm.files import options_to_json, read_options, write_options
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.types import DataError, DataMissingError
 
 ORIGINAL: dict[str, Any] = {
@@ -35,7 +36,7 @@ ORIGINAL: dict[str, Any] = {
 def _read(folder: Path, content: Any) -> BilmOptions:
     path = folder / "options.json"
     path.write_text(json.dumps(content), encoding="utf-8")
-    return BilmOptions.read(path)
+    return read_options(path)
 
 
 def test_the_original_model(tmp_path: Path) -> None:
@@ -49,9 +50,9 @@ def test_the_original_model(tmp_path: Path) -> None:
         projection_dim=512,
     )
     assert options.filter_count == 2048
-    assert options.to_json() == ORIGINAL
-    options.write(tmp_path / "again.json")
-    assert BilmOptions.read(tmp_path / "again.json") == options
+    assert options_to_json(options) == ORIGINAL
+    write_options(options, tmp_path / "again.json")
+    assert read_options(tmp_path / "again.json") == options
 
 
 def test_what_the_published_code_may_leave_out(tmp_path: Path) -> None:
@@ -100,9 +101,9 @@ def test_wrong_values_are_named(tmp_path: Path, change: Callable[[Any], None], m
 
 def test_files_that_hold_no_options(tmp_path: Path) -> None:
     with pytest.raises(DataMissingError, match=r"options\.json"):
-        BilmOptions.read(tmp_path / "options.json")
+        read_options(tmp_path / "options.json")
     with pytest.raises(DataError, match="group of settings"):
         _read(tmp_path, [1, 2])
     (tmp_path / "options.json").write_text('{\n"lstm": ', encoding="utf-8")
     with pytest.raises(DataError, match=r"options\.json:2: expected JSON"):
-        BilmOptions.read(tmp_path / "options.json")
+        read_options(tmp_path / "options.json")

@@ -8,16 +8,23 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_bench.bilm.characters import character_rows
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.training.encoded_text import encode_sentences
+from elmo_bench.bilm.model import BiLM, batch_characters
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.bilm.training.objective import Softmax
 from elmo_bench.bilm.training.perplexity import Perplexity, measure_perplexity
+from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START, UNKNOWN_WORD, TargetVocabulary
 from elmo_bench.types import Words
 
-OPTIONS = BilmOptions(4, ((1, 4), (2, 6)), highways=1, layers=2, cell_dim=12, projection_dim=6, cell_clip=0.3)
+OPTIONS = BilmOptions(
+    character_dim=4,
+    filters=((1, 4), (2, 6)),
+    highways=1,
+    layers=2,
+    cell_dim=12,
+    projection_dim=6,
+    cell_clip=0.3,
+)
 SENTENCES: list[Words] = [("a", "b", "c"), ("b",), ("unheard", "a", "b", "b", "a", "c", "odd"), ("c", "a")]
 VOCABULARY = TargetVocabulary((SENTENCE_END, SENTENCE_START, "b", "a", "c", UNKNOWN_WORD))
 
@@ -38,8 +45,7 @@ def losses_by_definition(model: tuple[BiLM, Softmax], words: Words) -> tuple[lis
     bilm, softmax = model
     marked = (SENTENCE_START, *words, SENTENCE_END)
     known = [word if word in VOCABULARY.words else UNKNOWN_WORD for word in marked]
-    tokens = bilm.token_encoder(torch.from_numpy(character_rows(marked))).unsqueeze(0)
-    top = bilm(tokens, torch.tensor([len(marked)]))[0][0, -1]  # (time, 2 * dim)
+    top = bilm(*batch_characters([words], OPTIONS.maximum_characters))[0][0, -1]  # (time, 2 * dim)
 
     def loss(output: Tensor, target: str) -> float:
         scores = [float(row @ output + bias) for row, bias in zip(softmax.weight, softmax.bias, strict=True)]

@@ -9,8 +9,7 @@ from itertools import pairwise
 import numpy as np
 import pytest
 
-from elmo_bench.bilm.training.encoded_text import encode_sentences
-from elmo_bench.bilm.training.text_batches import (
+from elmo_bench.bilm.training.batches import (
     BACKWARD,
     FORWARD,
     ContiguousStreams,
@@ -19,6 +18,7 @@ from elmo_bench.bilm.training.text_batches import (
     TextBatch,
     TokenTable,
 )
+from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START, UNKNOWN_WORD, TargetVocabulary
 from elmo_bench.types import Words
 

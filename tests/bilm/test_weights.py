@@ -11,17 +11,17 @@ import numpy as np
 import pytest
 import torch
 
-from elmo_bench.bilm.containers import hash_arrays, read_arrays, write_arrays
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
-from elmo_bench.bilm.weights import (
-    convert_weights,
+from elmo_bench.bilm.array_files import hash_arrays, read_arrays, write_arrays
+from elmo_bench.bilm.files import (
     expected_shapes,
     export_arrays,
     find_model,
     load_bilm,
     save_bilm,
+    write_options,
 )
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.types import BenchError, DamagedFileError, DataError, DataMissingError, UsageError
 
 OPTIONS = BilmOptions(
@@ -41,7 +41,7 @@ def _model(options: BilmOptions = OPTIONS, seed: int = 1) -> BiLM:
 def _written(folder: Path) -> Path:
     path = folder / "weights.hdf5"
     write_arrays(path, export_arrays(_model()))
-    OPTIONS.write(folder / "options.json")
+    write_options(OPTIONS, folder / "options.json")
     return path
 
 
@@ -49,15 +49,29 @@ def _written(folder: Path) -> Path:
     "options",
     [
         OPTIONS,
-        BilmOptions(3, ((1, 6),), 0, 1, 7, 6),  # no token projection
-        BilmOptions(3, ((1, 4),), 1, 2, 6, 6, 50, None, None, False),  # no state projection, no clips
+        BilmOptions(
+            character_dim=3, filters=((1, 6),), highways=0, layers=1, cell_dim=7, projection_dim=6
+        ),  # no token projection
+        BilmOptions(
+            character_dim=3,
+            filters=((1, 4),),
+            highways=1,
+            layers=2,
+            cell_dim=6,
+            projection_dim=6,
+            maximum_characters=50,
+            cell_clip=None,
+            projection_clip=None,
+            use_skip_connections=False,
+        ),  # no state projection, no clips
     ],
 )
 def test_model_to_hdf5_to_safetensors_to_model_is_exact(tmp_path: Path, options: BilmOptions) -> None:
     arrays = export_arrays(_model(options))
-    options.write(tmp_path / "options.json")
+    write_options(options, tmp_path / "options.json")
     write_arrays(tmp_path / "weights.hdf5", arrays)
-    digest = convert_weights(tmp_path / "options.json", tmp_path / "weights.hdf5", tmp_path / "w.safetensors")
+    read = read_arrays(tmp_path / "weights.hdf5", expected_shapes(options))
+    digest = write_arrays(tmp_path / "w.safetensors", read)
     assert digest == hash_arrays(arrays)
     model = load_bilm(tmp_path / "options.json", tmp_path / "w.safetensors")
     assert model.options == options
@@ -187,9 +201,15 @@ def test_a_flipped_bit_in_safetensors_is_noticed(tmp_path: Path) -> None:
 def test_options_and_weights_of_different_models_are_told_apart(tmp_path: Path) -> None:
     path = _written(tmp_path)
     for other in (
-        BilmOptions(3, ((1, 4), (2, 5)), 2, 2, 7, 6),
-        BilmOptions(3, ((1, 4), (2, 5)), 1, 1, 7, 6),
-        BilmOptions(3, ((1, 4), (2, 5)), 1, 2, 8, 6),
+        BilmOptions(
+            character_dim=3, filters=((1, 4), (2, 5)), highways=2, layers=2, cell_dim=7, projection_dim=6
+        ),
+        BilmOptions(
+            character_dim=3, filters=((1, 4), (2, 5)), highways=1, layers=1, cell_dim=7, projection_dim=6
+        ),
+        BilmOptions(
+            character_dim=3, filters=((1, 4), (2, 5)), highways=1, layers=2, cell_dim=8, projection_dim=6
+        ),
     ):
         with pytest.raises(DataError, match="same model"):
             read_arrays(path, expected_shapes(other))

@@ -9,8 +9,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.bilm.training import encoded_text
-from elmo_bench.bilm.training.encoded_text import (
+from elmo_bench.bilm.training import text as encoded_text
+from elmo_bench.bilm.training.text import (
     EncodedText,
     encode_sentences,
     encode_shards,

@@ -10,9 +10,9 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.bilm.training.encoded_text import encode_sentences
+from elmo_bench.bilm.training.language_model import load_language_model
 from elmo_bench.bilm.training.perplexity import measure_perplexity
-from elmo_bench.bilm.training.trained import load_trained
+from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
 from elmo_bench.encoders.find import find_encoder
 from elmo_bench.sweep.finetuning import finetune_one
@@ -72,7 +72,7 @@ def test_perplexity_is_measured_before_and_after_on_each_stream_of_the_dev_text(
     text = encode_sentences(read_words(root / "dev.conll"))
     assert set(record["streams"]) == {"text"}
     for when, directory in (("before", root / "models" / "tiny"), ("after", tuned)):
-        model = load_trained(directory)
+        model = load_language_model(directory)
         expected = measure_perplexity(model.bilm, model.softmax, text, model.vocabulary)
         found = record["streams"]["text"][when]
         assert found["average"] == pytest.approx(expected.average, rel=1e-6)

@@ -11,10 +11,10 @@ from typing import Any
 import numpy as np
 import pytest
 
-from elmo_bench.bilm.training.encoded_text import encode_sentences
+from elmo_bench.bilm.files import export_arrays
+from elmo_bench.bilm.training.language_model import SOFTMAX_FILE, load_language_model
 from elmo_bench.bilm.training.perplexity import measure_perplexity
-from elmo_bench.bilm.training.trained import SOFTMAX_FILE, load_trained
-from elmo_bench.bilm.weights import export_arrays
+from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import read_sentences
 from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import BenchError
@@ -48,7 +48,7 @@ def go_on(root: Path, *overrides: str) -> tuple[Path, dict[str, Any]]:
 
 def test_training_goes_on_from_the_weights_softmax_and_vocabulary(root: Path, tmp_path: Path) -> None:
     target, record = go_on(root, *STILL, f"paths.models={tmp_path}")
-    before, after = load_trained(root / "models" / "tiny"), load_trained(target)
+    before, after = load_language_model(root / "models" / "tiny"), load_language_model(target)
     found = export_arrays(after.bilm)
     for name, array in export_arrays(before.bilm).items():
         assert np.abs(found[name].astype(np.float64) - array.astype(np.float64)).max() < 1e-7, name
@@ -70,7 +70,7 @@ def test_a_loaded_model_learns_with_dropout(root: Path, tmp_path: Path) -> None:
 
 
 def test_a_model_in_the_published_layout_can_be_gone_on_from(root: Path, tmp_path: Path) -> None:
-    source = load_trained(root / "models" / "tiny")
+    source = load_language_model(root / "models" / "tiny")
     shutil.copytree(root / "models" / "tiny", tmp_path / "start")
     (tmp_path / "start" / SOFTMAX_FILE).unlink()
     weight, bias = (parameter.detach().numpy() for parameter in source.softmax.parameters())

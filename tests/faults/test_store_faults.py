@@ -20,7 +20,7 @@ from filelock import FileLock
 
 from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.options import BilmOptions
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.cli import store as command
 from elmo_bench.encoders import shards
 from elmo_bench.encoders import store as store_module
@@ -316,7 +316,14 @@ def test_a_mapped_unit_outlives_its_files(whole: Path) -> None:
 
 def test_a_bilm_gives_the_same_bytes_whatever_it_encoded_before(tmp_path: Path) -> None:
     """The real encoder remembers words; a shard filled by a fresh one must not show that."""
-    options = BilmOptions(16, ((1, 32), (2, 32), (3, 64)), 1, layers=2, cell_dim=64, projection_dim=32)
+    options = BilmOptions(
+        character_dim=16,
+        filters=((1, 32), (2, 32), (3, 64)),
+        highways=1,
+        layers=2,
+        cell_dim=64,
+        projection_dim=32,
+    )
     model = BiLM(options, torch.Generator().manual_seed(1))
     card = EncoderCard("bilm", Embedder(model).fingerprint, layer_count=3, dim=64, repeats_halves=True)
     root = tmp_path / "store"

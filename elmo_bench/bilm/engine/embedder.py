@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
-from dataclasses import asdict
 from pathlib import Path
 from typing import Literal
 
@@ -13,13 +12,13 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.containers import hash_arrays
-from elmo_bench.bilm.engine.carried import CarryingEmbedder
-from elmo_bench.bilm.engine.lanes import Chunk, Side, plan_chunks
-from elmo_bench.bilm.engine.scan import PackedStack
-from elmo_bench.bilm.engine.token_table import PackedTokenEncoder, TokenTable
+from elmo_bench.bilm.array_files import hash_arrays
+from elmo_bench.bilm.engine.lstm import InferenceStack
+from elmo_bench.bilm.engine.sentence_layout import Chunk, Side, plan_chunks
+from elmo_bench.bilm.engine.stateful import StatefulEmbedder
+from elmo_bench.bilm.engine.token_vectors import InferenceTokenEncoder, TokenTable
+from elmo_bench.bilm.files import export_arrays, find_model, load_bilm
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.weights import export_arrays, find_model, load_bilm
 from elmo_bench.hashing import hash_value
 from elmo_bench.types import UsageError, Words
 
@@ -37,7 +36,7 @@ CHUNK_FLOATS = 1 << 22  # of one layer in one direction
 
 def load_embedder(
     path: Path, state: StateProtocol = "reset", precision: Precision = "float32", device: str = "cpu"
-) -> Embedder | CarryingEmbedder:
+) -> Embedder | StatefulEmbedder:
     """The encoder of a model directory or weight file; see `Embedder` for the two state protocols."""
     _check_device(device)
     model = load_bilm(*find_model(path)).to(device)
@@ -45,7 +44,7 @@ def load_embedder(
         return Embedder(model, precision)
     if precision != "float32":
         raise UsageError(f"encoder.precision={precision}: carried state is there for parity, in float32 only")
-    return CarryingEmbedder(model, fingerprint_model(model, state, precision))
+    return StatefulEmbedder(model, fingerprint_model(model, state, precision))
 
 
 def _check_device(device: str) -> None:
@@ -61,14 +60,15 @@ def _check_device(device: str) -> None:
 def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -> str:
     """sha256 of everything that decides a vector: sizes, weights, state, precision, this code's numerics."""
     weights = hash_arrays(export_arrays(model))
-    return hash_value([ENGINE_NUMERICS, asdict(model.options), weights, state, precision])
+    sizes = {**model.options.model_dump(), "maximum_characters": model.options.maximum_characters}
+    return hash_value([ENGINE_NUMERICS, sizes, weights, state, precision])
 
 
 class Embedder:
     """A frozen biLM as an encoder: every sentence from a zero state, its layers without the sentence marks.
 
     A sentence's vectors depend on nothing but the sentence. The published implementations carry state from
-    batch to batch instead; `CarryingEmbedder` does that.
+    batch to batch instead; `StatefulEmbedder` does that.
     """
 
     def __init__(self, model: BiLM, precision: Precision = "float32") -> None:
@@ -77,12 +77,12 @@ class Embedder:
         self.dim = 2 * options.projection_dim
         self.fingerprint = fingerprint_model(model, "reset", precision)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
-        encoder = PackedTokenEncoder(model.token_encoder, options.maximum_characters, dtype)
+        encoder = InferenceTokenEncoder(model.token_encoder, options.maximum_characters, dtype)
         self._words = TokenTable(encoder, options.projection_dim, MOST_WORD_BYTES)
         self._most_tokens = max(MOST_LANES, CHUNK_FLOATS // options.projection_dim)
         self._stacks = (
-            PackedStack(model.forward_stack, MOST_LANES, dtype),
-            PackedStack(model.backward_stack, MOST_LANES, dtype),
+            InferenceStack(model.forward_stack, MOST_LANES, dtype),
+            InferenceStack(model.backward_stack, MOST_LANES, dtype),
         )
 
     def layers(self, sentences: Sequence[Words]) -> list[Floats]:

@@ -13,7 +13,7 @@ import torch
 from tqdm import tqdm
 
 from elmo_bench.bilm.settings import LimitsConfig
-from elmo_bench.bilm.training.module import LanguageModel
+from elmo_bench.bilm.training.module import PretrainingModule
 from elmo_bench.bilm.training.perplexity import Perplexity
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.stopping import StopRequest
@@ -49,7 +49,7 @@ class Curve(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        assert isinstance(pl_module, LanguageModel)
+        assert isinstance(pl_module, PretrainingModule)
         self.tokens += batch.predictions
         step = trainer.global_step
         if step % self._every != 0 and step < pl_module.steps:
@@ -86,7 +86,7 @@ class Progress(pl.Callback):
         self._tokens = self._first_step = 0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        assert isinstance(pl_module, LanguageModel)
+        assert isinstance(pl_module, PretrainingModule)
         self._start = self._told = time.monotonic()
         self._first_step = trainer.global_step
         if trainer.is_global_zero and sys.stderr.isatty():
@@ -95,7 +95,7 @@ class Progress(pl.Callback):
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
-        assert isinstance(pl_module, LanguageModel)
+        assert isinstance(pl_module, PretrainingModule)
         loss = float(outputs["loss"]) / pl_module.config.descent.loss_scale
         self._loss = loss if self._loss is None else SMOOTHING * self._loss + (1 - SMOOTHING) * loss
         self._tokens += batch.predictions

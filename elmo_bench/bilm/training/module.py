@@ -11,12 +11,12 @@ from torch import Tensor
 
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig
+from elmo_bench.bilm.training.batches import TextBatch
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, full_loss, sampled_loss
-from elmo_bench.bilm.training.text_batches import TextBatch
-from elmo_bench.bilm.training.text_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
+from elmo_bench.bilm.training.step_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
 
 
-class LanguageModel(pl.LightningModule):
+class PretrainingModule(pl.LightningModule):
     """A biLM with its softmax; every random number of a step is a function of the seed and the step."""
 
     def __init__(

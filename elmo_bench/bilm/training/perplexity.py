@@ -9,10 +9,10 @@ import numpy as np
 import torch
 
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.training.encoded_text import EncodedText
+from elmo_bench.bilm.training.batches import SentenceBatches, TokenTable
 from elmo_bench.bilm.training.objective import Softmax, measure_shares
-from elmo_bench.bilm.training.text_batches import SentenceBatches, TokenTable
-from elmo_bench.bilm.training.text_input import CharacterTable, as_tensors, top_outputs
+from elmo_bench.bilm.training.step_input import CharacterTable, as_tensors, top_outputs
+from elmo_bench.bilm.training.text import EncodedText
 from elmo_bench.data.text import UNKNOWN_WORD, TargetVocabulary
 
 TOKENS_PER_BATCH = 4096

@@ -17,30 +17,30 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
-from elmo_bench.bilm.training.callbacks import Curve, Progress, Watch
-from elmo_bench.bilm.training.encoded_text import (
-    EncodedText,
-    encode_sentences,
-    encode_shards,
-    fingerprint_files,
-)
-from elmo_bench.bilm.training.module import LanguageModel, product_dtype, samples_negatives
-from elmo_bench.bilm.training.objective import Softmax
-from elmo_bench.bilm.training.perplexity import Perplexity, measure_perplexity
-from elmo_bench.bilm.training.text_batches import (
+from elmo_bench.bilm.training.batches import (
     ContiguousStreams,
     Reader,
     SentenceBatches,
     TextBatch,
     TokenTable,
 )
-from elmo_bench.bilm.training.text_input import CharacterTable
-from elmo_bench.bilm.training.trained import (
-    TrainedModel,
-    find_trained,
-    load_trained,
+from elmo_bench.bilm.training.callbacks import Curve, Progress, Watch
+from elmo_bench.bilm.training.language_model import (
+    LanguageModel,
+    find_language_model,
+    load_language_model,
     round_to_half,
-    save_trained,
+    save_language_model,
+)
+from elmo_bench.bilm.training.module import PretrainingModule, product_dtype, samples_negatives
+from elmo_bench.bilm.training.objective import Softmax
+from elmo_bench.bilm.training.perplexity import Perplexity, measure_perplexity
+from elmo_bench.bilm.training.step_input import CharacterTable
+from elmo_bench.bilm.training.text import (
+    EncodedText,
+    encode_sentences,
+    encode_shards,
+    fingerprint_files,
 )
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.files import waiting_lock, write_atomically
@@ -125,7 +125,7 @@ def _identity(run: Pretraining) -> str:
             "bilm": run.config.bilm.model_dump(exclude={"name"}),
             "seed": run.config.seed,
             **_shards(run.corpus),
-            "start": fingerprint_files(find_trained(run.start)) if run.start else None,
+            "start": fingerprint_files(find_language_model(run.start)) if run.start else None,
             **({"vocabulary": fingerprint_files([run.vocabulary])} if run.vocabulary else {}),
             "numerics": BILM_NUMERICS,
         }
@@ -169,7 +169,7 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
     before = _measure_streams(run, model)
     curve = Curve(config.curve_every, measure, say)
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
-    module = LanguageModel(model.bilm, model.softmax, config, steps, run.config.seed, characters)
+    module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
     finished_steps = _fit(run, module, reader, curve, say)
     if not module.is_writer:
         return
@@ -191,7 +191,7 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
 
 
 def _measure_finally(
-    run: Pretraining, model: TrainedModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
+    run: Pretraining, model: LanguageModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
 ) -> dict[str, Any]:
     """Round as the files will be, then measure: what the record says about how well the model predicts."""
     config = run.config.bilm
@@ -211,7 +211,7 @@ def _measure_finally(
     return {"heldout": asdict(perplexity), "streams": streams}
 
 
-def _measure_streams(run: Pretraining, model: TrainedModel) -> dict[str, Perplexity]:
+def _measure_streams(run: Pretraining, model: LanguageModel) -> dict[str, Perplexity]:
     """The perplexity of each text that is measured by itself."""
     longest = run.config.bilm.batches.longest
     return {
@@ -235,15 +235,15 @@ def describe_perplexity(perplexity: Perplexity) -> str:
     )
 
 
-def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
+def _starting_model(run: Pretraining, text: EncodedText) -> LanguageModel:
     """Random weights drawn from the seed, or those of the model to start from."""
     config = run.config.bilm
     if run.start is not None:
-        model = load_trained(run.start)
-        if config.architecture.options() != model.bilm.options:
+        model = load_language_model(run.start)
+        if config.architecture != model.bilm.options:
             raise UsageError(
                 f"bilm.architecture: expected the sizes of the model to start from, {model.bilm.options}, "
-                f"got {config.architecture.options()}"
+                f"got {config.architecture}"
             )
         model.bilm.train()  # for dropout: Lightning leaves the mode as it finds it
         return model
@@ -252,8 +252,8 @@ def _starting_model(run: Pretraining, text: EncodedText) -> TrainedModel:
     else:
         vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
     generator = torch.Generator().manual_seed(run.config.seed)
-    bilm = BiLM(config.architecture.options(), generator)
-    return TrainedModel(bilm, Softmax(len(vocabulary), bilm.options.projection_dim, generator), vocabulary)
+    bilm = BiLM(config.architecture, generator)
+    return LanguageModel(bilm, Softmax(len(vocabulary), bilm.options.projection_dim, generator), vocabulary)
 
 
 def _reader(config: PretrainConfig, table: TokenTable) -> Reader:
@@ -292,7 +292,7 @@ class StepSource(IterableDataset[TextBatch]):
             epoch, step = epoch + 1, step - steps
 
 
-def _fit(run: Pretraining, module: LanguageModel, reader: Reader, curve: Curve, say: Say) -> int:
+def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Curve, say: Say) -> int:
     """Train from the newest checkpoint to the end or a limit; gives the steps done in all."""
     trainer_config, limits = run.config.trainer, run.config.limits
     checkpoints = CheckpointDirectory(run.work / "checkpoints", say)
@@ -323,11 +323,11 @@ def _fit(run: Pretraining, module: LanguageModel, reader: Reader, curve: Curve, 
     return trainer.global_step
 
 
-def _write(run: Pretraining, model: TrainedModel, identity: str, facts: dict[str, Any]) -> None:
+def _write(run: Pretraining, model: LanguageModel, identity: str, facts: dict[str, Any]) -> None:
     """Write the model's files and, last of all, the record that says they are whole."""
     record = run.target / RECORD_FILE
     record.unlink(missing_ok=True)
-    hashes = save_trained(model, run.target, run.config.bilm.storage == "float16")
+    hashes = save_language_model(model, run.target, run.config.bilm.storage == "float16")
     parameters = {
         "bilm": sum(parameter.numel() for parameter in model.bilm.parameters()),
         "softmax": sum(parameter.numel() for parameter in model.softmax.parameters()),

@@ -8,8 +8,8 @@ from concurrent.futures import Executor
 import torch
 from torch import Tensor, nn
 
-from elmo_bench.bilm.characters import SENTENCE_END, SENTENCE_START, character_rows, used_characters
-from elmo_bench.bilm.token_encoder import Highway, TokenEncoder
+from elmo_bench.bilm.model import Highway, TokenEncoder, character_ids, count_characters
+from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 from elmo_bench.nn.products import Activation, Product, make_product
 
 ROWS_AT_ONCE = 256
@@ -60,7 +60,7 @@ class TokenTable:
             self.vectors = grown
 
 
-class PackedTokenEncoder:
+class InferenceTokenEncoder:
     """The token encoder with packed weights, for many words at once."""
 
     def __init__(self, encoder: TokenEncoder, characters: int, dtype: torch.dtype) -> None:
@@ -88,8 +88,8 @@ class PackedTokenEncoder:
     def __call__(self, words: Sequence[str]) -> Tensor:
         """Token vectors (words, dim) in single precision."""
         # A product of one row takes another way through oneDNN, with other last bits than of many.
-        rows = character_rows([*words, SENTENCE_START], self._characters)
-        longest = int(used_characters(rows).max())
+        rows = character_ids([*words, SENTENCE_START], self._characters)
+        longest = int(count_characters(rows).max())
         ids = torch.from_numpy(rows).to(self._table.device)
         pooled = [self._pool(ids, longest, *convolution) for convolution in self._filters]
         features = torch.cat(pooled, dim=1)  # (words, filter_count)

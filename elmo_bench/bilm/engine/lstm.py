@@ -7,14 +7,14 @@ from collections.abc import Mapping, Sequence
 import torch
 from torch import Tensor
 
-from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm
+from elmo_bench.bilm.model import LstmStack, ProjectedLstm
 from elmo_bench.nn.products import make_product
 
 Resets = Mapping[int, Tensor]
 """By step, the lanes (a tensor of indices) in which a sentence begins."""
 
 
-class PackedLstm:
+class InferenceLstm:
     """One layer with packed weights.
 
     Input and state enter one product, so the sums of the gates never wait in memory, and oneDNN applies the
@@ -77,7 +77,7 @@ class PackedLstm:
         return output
 
 
-class PackedStack:
+class InferenceStack:
     """All layers of one direction with packed weights."""
 
     def __init__(self, stack: LstmStack, rows: int, dtype: torch.dtype) -> None:
@@ -85,7 +85,7 @@ class PackedStack:
         self._layers = []
         for layer in stack.layers:
             assert isinstance(layer, ProjectedLstm)
-            self._layers.append(PackedLstm(layer, rows, dtype))
+            self._layers.append(InferenceLstm(layer, rows, dtype))
 
     def run(self, inputs: Tensor, order: Sequence[int], resets: Resets) -> Tensor:
         """Token vectors (steps, lanes, dim) to the outputs of all layers (layers, steps, lanes, dim)."""

@@ -11,11 +11,9 @@ from numpy.typing import NDArray
 from torch import Tensor
 from torch.nn import functional as F
 
-from elmo_bench.bilm.characters import character_rows, used_characters
-from elmo_bench.bilm.lstm import State
-from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.training.recurrence import run_stack_packed
-from elmo_bench.bilm.training.text_batches import Directed, Numbers, TextBatch
+from elmo_bench.bilm.model import BiLM, State, character_ids, count_characters
+from elmo_bench.bilm.training.batches import Directed, Numbers, TextBatch
+from elmo_bench.bilm.training.packed_lstm import run_stack_packed
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 
 ENCODER_GROUPS = 4  # distinct words are encoded in so many groups of similar length
@@ -58,7 +56,7 @@ class CharacterTable:
         missing = numbers[self._rows[numbers, 0] == 0]
         if len(missing):
             words = [self._types[number] for number in missing]
-            self._rows[missing] = character_rows(words, self._rows.shape[1])
+            self._rows[missing] = character_ids(words, self._rows.shape[1])
         found: NDArray[np.int16] = self._rows[numbers]
         return found
 
@@ -68,7 +66,7 @@ def as_tensors(batch: TextBatch, table: CharacterTable) -> StepInput:
     both = (batch.forward, batch.backward)
     numbers, places = np.unique(np.concatenate([d.inputs for d in both]), return_inverse=True)
     rows = table.rows(numbers).astype(np.int64)
-    lengths = used_characters(rows)
+    lengths = count_characters(rows)
     order = np.argsort(lengths, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(len(order))

@@ -9,7 +9,7 @@ from typing import Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.training.encoded_text import EncodedText
+from elmo_bench.bilm.training.text import EncodedText
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START, TargetVocabulary
 
 Numbers = NDArray[np.int64]

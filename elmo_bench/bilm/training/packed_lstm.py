@@ -17,7 +17,7 @@ from torch import Tensor
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
-from elmo_bench.bilm.lstm import LstmStack, ProjectedLstm, State
+from elmo_bench.bilm.model import LstmStack, ProjectedLstm, State
 
 
 def run_stack_packed(
@@ -60,7 +60,7 @@ def run_layer_packed(
         layer.state_weight,
         layer.gate_bias,
         layer.projection_weight,
-        layer.initial_state(counts[0]) if state is None else state,
+        layer.zero_state(counts[0]) if state is None else state,
         setting,
     )
     return outputs, (outputs[steps[-1]].detach(), cell)

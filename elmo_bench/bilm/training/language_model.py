@@ -8,10 +8,10 @@ from pathlib import Path
 import numpy as np
 import torch
 
-from elmo_bench.bilm.containers import Array, read_arrays, write_arrays
+from elmo_bench.bilm.array_files import Array, read_arrays, write_arrays
+from elmo_bench.bilm.files import find_model, load_bilm, save_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.training.objective import Softmax
-from elmo_bench.bilm.weights import find_model, load_bilm, save_bilm
 from elmo_bench.data.text import TargetVocabulary
 from elmo_bench.types import DataError, UsageError
 
@@ -21,7 +21,7 @@ VOCABULARY_FILE = "vocabulary.txt"
 
 
 @dataclass(frozen=True)
-class TrainedModel:
+class LanguageModel:
     """What it takes to predict words, and so to measure perplexity or train further."""
 
     bilm: BiLM
@@ -29,19 +29,19 @@ class TrainedModel:
     vocabulary: TargetVocabulary
 
 
-def load_trained(directory: Path) -> TrainedModel:
+def load_language_model(directory: Path) -> LanguageModel:
     """Read a model with its softmax, in this project's layout or the published one."""
-    options, weights, softmax_path, vocabulary_path = find_trained(directory)
+    options, weights, softmax_path, vocabulary_path = find_language_model(directory)
     bilm = load_bilm(options, weights)
     vocabulary = TargetVocabulary.read(vocabulary_path)
     softmax = Softmax(len(vocabulary), bilm.options.projection_dim)
     weight, bias = _read_softmax(softmax_path, softmax)
     softmax.weight.data.copy_(torch.from_numpy(weight.astype(np.float32)))
     softmax.bias.data.copy_(torch.from_numpy(bias.astype(np.float32)))
-    return TrainedModel(bilm, softmax, vocabulary)
+    return LanguageModel(bilm, softmax, vocabulary)
 
 
-def find_trained(directory: Path) -> tuple[Path, Path, Path, Path]:
+def find_language_model(directory: Path) -> tuple[Path, Path, Path, Path]:
     """The files of a language model: options, weights, softmax and vocabulary."""
     options, weights = find_model(directory)
     softmaxes = [path for name in (SOFTMAX_FILE, OTHER_SOFTMAX_FILE) if (path := directory / name).is_file()]
@@ -56,7 +56,7 @@ def find_trained(directory: Path) -> tuple[Path, Path, Path, Path]:
     return options, weights, softmaxes[0], vocabulary
 
 
-def save_trained(model: TrainedModel, directory: Path, is_half: bool) -> dict[str, str]:
+def save_language_model(model: LanguageModel, directory: Path, is_half: bool) -> dict[str, str]:
     """Write all files of a model; gives the sha256 of the contents by file name."""
     dtype = np.float16 if is_half else np.float32
     arrays: dict[str, Array] = {
@@ -74,7 +74,7 @@ def save_trained(model: TrainedModel, directory: Path, is_half: bool) -> dict[st
 
 
 @torch.no_grad()
-def round_to_half(model: TrainedModel) -> None:
+def round_to_half(model: LanguageModel) -> None:
     """Give the weights the values their float16 file will have: what is measured is what is kept."""
     for parameter in [*model.bilm.parameters(), *model.softmax.parameters()]:
         parameter.copy_(parameter.half())
