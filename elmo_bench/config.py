@@ -152,6 +152,12 @@ class DataConfig(Config):
     test: str | tuple[str, ...] | None = None
 
 
+class EvaluateConfig(Config):
+    """What a trained head is scored on. Settings are chosen with `dev`, which never opens the test data."""
+
+    splits: Literal["all", "dev"]
+
+
 class StoreConfig(Config):
     mode: Literal["disk", "ram", "off"]
     dtype: Literal["float16", "float32"]
@@ -194,6 +200,7 @@ class RunConfig(Config):
     data: DataConfig
     size: str
     size_fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, as the size prescribes
+    evaluate: EvaluateConfig = EvaluateConfig(splits="all")  # older records do not have it
     store: StoreConfig
     trainer: TrainerConfig
     tracking: TrackingConfig

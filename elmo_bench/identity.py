@@ -15,6 +15,7 @@ NUMERICS = 2
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
     "force",
+    "evaluate",  # without the test split the hashes of the data are others
     "plan",
     "size_fraction",  # data.fraction is what the run has
     "paths",

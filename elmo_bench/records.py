@@ -50,6 +50,15 @@ class Record(BaseModel):
     seconds: dict[str, float]
     environment: dict[str, Any]  # commit, dirty, versions, hardware, threads
 
+    @property
+    def unpublishable(self) -> str | None:
+        """Why a run never enters tables, if it does not."""
+        if self.debug:
+            return "tried out on a few examples (limit or debug)"
+        if "test" not in self.scores:
+            return "without test scores (evaluate.splits=dev)"
+        return None
+
 
 class Context(BaseModel):
     """One occurrence of a word in its sentence; near: the cosine to the occurrence that was asked about."""

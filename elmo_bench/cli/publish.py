@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -54,14 +55,20 @@ def run(arguments: argparse.Namespace) -> None:
             raise DataMissingError(
                 f"{arguments.source}: no finished runs there; python run.py task=ner makes one"
             )
-    tried_out = [item for item in finished if item.record.debug]
-    if tried_out and arguments.places:
-        raise UsageError(
-            f"{tried_out[0].path.parent}: tried out on a few examples (limit or debug), never published"
-        )
-    new = [publish(item, arguments.target) for item in finished if not item.record.debug]
-    left_out = f", {len(tried_out)} tried out on a few examples and left out" if tried_out else ""
+    left = [(item, reason) for item in finished if (reason := why_not(item.record))]
+    if left and arguments.places:
+        raise UsageError(f"{left[0][0].path.parent}: {left[0][1]}, never published")
+    new = [publish(item, arguments.target) for item in finished if not why_not(item.record)]
+    reasons = Counter(reason for _, reason in left)
+    left_out = "".join(f", {count} left out: {reason}" for reason, count in reasons.items())
     print(f"{arguments.target}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
+
+
+def why_not(record: Record | PerplexityRecord) -> str | None:
+    """Why a record is not published, if it is not."""
+    if isinstance(record, Record):
+        return record.unpublishable
+    return "tried out on a few examples (limit)" if record.debug else None
 
 
 def find_finished(runs: Path, models: Path) -> list[Finished]:

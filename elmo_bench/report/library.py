@@ -172,8 +172,8 @@ def read_library(directory: Path) -> Library:
             kind = content.get("kind") if isinstance(content, dict) else None
             if kind == "run":
                 run = Run(read_record(path), path.with_suffix(".npz"))
-                if run.record.debug:
-                    problems.append(f"{path.name}: tried out on a few examples, left out")
+                if reason := run.record.unpublishable:
+                    problems.append(f"{path.name}: {reason}, left out")
                 else:
                     runs.append(run)
             elif kind == "perplexity":

@@ -65,18 +65,22 @@ def _has_words(record: Record) -> bool:
 def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
     """The mean test score, to sort by, and the line."""
     metric = _any(seeds).metric
-    scores = {seed: record.scores["test"][metric] for seed, record in seeds.items()}
+    # Runs that chose settings have no test scores (evaluate.splits=dev): they are compared by dev.
+    split = (
+        "test" if all("test" in record.scores for record in (*seeds.values(), *baseline.values())) else "dev"
+    )
+    scores = {seed: record.scores[split][metric] for seed, record in seeds.items()}
     centre = mean(scores.values())
     cells = [
         name,
-        f"dev {mean(record.scores['dev'][metric] for record in seeds.values()):6.2f}",
-        f"test {centre:6.2f} ± {stdev(scores.values()):5.2f}"
+        *([f"dev {mean(r.scores['dev'][metric] for r in seeds.values()):6.2f}"] if split == "test" else []),
+        f"{split} {centre:6.2f} ± {stdev(scores.values()):5.2f}"
         if len(scores) > 1
-        else f"test {centre:6.2f}" + " " * 8,
+        else f"{split} {centre:6.2f}" + " " * 8,
         f"n={len(scores)}",
     ]
     if baseline:
-        both = [score - baseline[s].scores["test"][metric] for s, score in scores.items() if s in baseline]
+        both = [score - baseline[s].scores[split][metric] for s, score in scores.items() if s in baseline]
         if gain := paired_gain(both):
             cells.append(f"gain {gain.mean:+6.2f} [{gain.low:+.2f}, {gain.high:+.2f}]")
         elif both:

@@ -24,7 +24,7 @@ from elmo_bench.files import nearest_directory
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
 from elmo_bench.run.inputs import read_words, sentences_of
-from elmo_bench.run.preparation import hash_words
+from elmo_bench.run.preparation import find_corpus, hash_words
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
@@ -81,7 +81,7 @@ class Inspection:
 
     @cached_property
     def corpus(self) -> Corpus:
-        return sources.prepare(self.config.task, self.config.data, self.config.paths, self.say)
+        return find_corpus(self.config, self.say)
 
     @cached_property
     def everything(self) -> dict[str, list[Example]]:
@@ -145,7 +145,7 @@ class Inspection:
         if UNKNOWN in vocabulary:
             return ""
         parts = []
-        for split in ("dev", "test"):
+        for split in sorted(self.examples.keys() - {"train"}):
             others = self.task.vocabularies(self.examples[split])[name].items
             missing = [item for item in others if item not in vocabulary]
             if missing:

@@ -40,7 +40,7 @@ def check_members(runs: Sequence[Restored]) -> None:
             ("task", run.record.task, first.record.task),
             ("task version", run.record.task_version, first.record.task_version),
             ("dev data", run.prepared.data_sha256["dev"], first.prepared.data_sha256["dev"]),
-            ("test data", run.prepared.data_sha256["test"], first.prepared.data_sha256["test"]),
+            ("test data", run.prepared.data_sha256.get("test"), first.prepared.data_sha256.get("test")),
             ("limit", run.config.limit, first.config.limit),
             ("batch size", run.config.task.training.batch_size, first.config.task.training.batch_size),
             ("vocabularies", run.vocabularies.named, first.vocabularies.named),

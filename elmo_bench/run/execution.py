@@ -30,8 +30,6 @@ from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import BenchError, Counts, Prediction, Say, Scores
 
-EVALUATED = ("dev", "test")
-
 
 @dataclass(frozen=True)
 class Outcome:
@@ -146,7 +144,7 @@ def evaluate(
 ) -> dict[str, Scores]:
     """Predict dev and test, keep predictions and counts, and score them."""
     counts = {}
-    for split in EVALUATED:
+    for split in evaluated_splits(material):
         batches = file_order(split, material, config.task.training.batch_size)
         predictions = predict(module, batches, config.trainer)
         counts[split] = count(prepared, material, split, predictions)
@@ -155,6 +153,11 @@ def evaluate(
         write_predictions(prepared.directory / f"predictions-{split}.jsonl", rows)
     write_counts(prepared.directory / "counts.npz", counts)
     return {split: prepared.task.score(rows) for split, rows in counts.items()}
+
+
+def evaluated_splits(material: Material) -> list[str]:
+    """The splits that a run predicts and is scored on."""
+    return [split for split in material.examples if split != "train"]
 
 
 def count(
@@ -179,7 +182,11 @@ def make_record(
     seconds: dict[str, float],
 ) -> Record:
     """All that tables, figures and a doubting reader may ask for."""
-    files = ("counts.npz", *(f"predictions-{split}.jsonl" for split in EVALUATED), "head.safetensors")
+    files = (
+        "counts.npz",
+        *(f"predictions-{split}.jsonl" for split in evaluated_splits(material)),
+        "head.safetensors",
+    )
     return Record(
         task=config.task.name,
         task_version=prepared.task.version,

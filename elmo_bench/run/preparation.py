@@ -34,7 +34,7 @@ class Prepared:
 def prepare(config: RunConfig, say: Say) -> Prepared:
     """Make or find data and encoder; nothing of the run itself is computed yet."""
     task = load_task(config.task)
-    corpus = sources.prepare(config.task, config.data, config.paths, say)
+    corpus = find_corpus(config, say)
     words = hash_words(config)
     encoder = None
     if config.elmo.where != "none":
@@ -44,6 +44,12 @@ def prepare(config: RunConfig, say: Say) -> Prepared:
     return Prepared(
         task, corpus, data, encoder, identity, condition_of(identity), run_directory(config, identity)
     )
+
+
+def find_corpus(config: RunConfig, say: Say) -> Corpus:
+    """The files of the splits that the run reads."""
+    splits = ("train", "dev") if config.evaluate.splits == "dev" else sources.SPLITS
+    return sources.prepare(config.task, config.data, config.paths, say, splits)
 
 
 def foresee(config: RunConfig, say: Say) -> Path:
@@ -58,7 +64,7 @@ def foresee(config: RunConfig, say: Say) -> Path:
     if planned is None:
         return prepare(config, say).directory
     task = load_task(config.task)
-    data = sources.prepare(config.task, config.data, config.paths, say).fingerprints()
+    data = find_corpus(config, say).fingerprints()
     return run_directory(
         config, identify(config, task.version, data, planned.directory.name, hash_words(config))
     )

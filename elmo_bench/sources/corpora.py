@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,7 +37,9 @@ class Corpus:
         return {split: hash_files(files.paths) for split, files in self.files.items()}
 
 
-def prepare(task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say) -> Corpus:
+def prepare(
+    task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say, splits: Sequence[str] = SPLITS
+) -> Corpus:
     """Make sure that the files of a task's corpus are there, and say where they are."""
     name, corpus = choose_corpus(task, data)
     if data.repository and not corpus.hub:
@@ -51,7 +54,7 @@ def prepare(task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say) ->
         root, key = _fetch(name, corpus.hub, corpus, data.repository, paths, say), "paths.cache"
     else:
         root, key = paths.local, "paths.local"
-    files = {split: _find_split(split, corpus, root, key) for split in SPLITS}
+    files = {split: _find_split(split, corpus, root, key) for split in splits}
     return Corpus(data.source, name, corpus, files)
 
 

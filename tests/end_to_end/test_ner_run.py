@@ -64,7 +64,7 @@ def test_what_was_tried_out_is_not_published(root: Path) -> None:
     ]
     code, output, errors = finish("elmo_bench", "publish", *folders, script="-m")
     assert code == 0, errors
-    assert "0 new, 0 there already, 2 tried out" in output
+    assert "0 new, 0 there already, 2 left out: tried out" in output
     assert not (root / "records").exists()
 
 
@@ -90,3 +90,25 @@ def test_force_keeps_the_earlier_run(root: Path) -> None:
     )
     assert first["scores"] == second["scores"]
     assert first["hashes"] == second["hashes"]
+
+
+def test_settings_are_chosen_without_opening_the_test_data(tmp_path: Path) -> None:
+    """evaluate.splits=dev on files of one's own: the test file need not even be there."""
+    sentences = "".join(f"Ann{i} B-PER\nsings O\n\n" for i in range(6))
+    for split in ("train", "dev"):
+        (tmp_path / f"{split}.conll").write_text(sentences)
+    own = [f"data.{split}={tmp_path / split}.conll" for split in ("train", "dev", "test")]
+    command = (
+        "task=ner", "data=files", *own, "words=random", "elmo=none", "size=ner_sample",
+        "task.training.epochs=2", "trainer.threads=1", *places(tmp_path),
+    )  # fmt: skip
+    code, _, errors = finish(*command)
+    assert code == 3 and "test.conll: no such file" in errors
+    code, output, errors = finish(*command, "evaluate.splits=dev")
+    assert code == 0, errors
+    (result,) = tmp_path.glob("runs/ner/*/result.json")
+    record = read_record(result)
+    assert set(record.scores) == set(record.examples) - {"train"} == {"dev"}
+    assert set(record.identity["data_sha256"]) == {"train", "dev"}
+    assert not (result.parent / "predictions-test.jsonl").exists()
+    assert record.unpublishable == "without test scores (evaluate.splits=dev)"
