@@ -5,9 +5,12 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from elmo_bench.files import write_atomically
 from elmo_bench.records import read_records
+from elmo_bench.report.gains import draw_gains, find_gains, write_gains
+from elmo_bench.report.library import read_library
 from elmo_bench.report.summary import summarise
-from elmo_bench.types import DataMissingError
+from elmo_bench.types import DataMissingError, UsageError
 
 HELP = "mean, spread over seeds and paired gain of every published condition, task by task"
 EXAMPLE = "python -m elmo_bench summary --source open --task ner"
@@ -18,10 +21,19 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--records", type=Path, default=Path("results/records"), metavar="DIR")
     parser.add_argument("--task", help="of this task alone")
     parser.add_argument("--source", help="on data of this source alone: sample, open, paper or files")
+    parser.add_argument(
+        "--gains", action="store_true", help="one Markdown row per task: the gain of the paper's ELMo setting"
+    )
+    parser.add_argument("--figure", type=Path, metavar="FILE", help="with --gains: also draw them as SVG")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the tables."""
+    if arguments.gains:
+        print_gains(arguments)
+        return
+    if arguments.figure:
+        raise UsageError("--figure: needs --gains, which it draws")
     wanted = {name: value for name in ("task", "source") if (value := getattr(arguments, name))}
     records = [
         record
@@ -34,3 +46,20 @@ def run(arguments: argparse.Namespace) -> None:
             f"{arguments.records}: no records{which}; python -m elmo_bench publish makes some"
         )
     print(summarise(records))
+
+
+def print_gains(arguments: argparse.Namespace) -> None:
+    """Print the gains of one source, and draw them where a file is named."""
+    if not arguments.source or arguments.task:
+        raise UsageError(
+            "--gains: needs --source and takes no --task; the gains of a source are shown together"
+        )
+    gains = find_gains(read_library(arguments.records), arguments.source)
+    if not gains:
+        raise DataMissingError(
+            f"{arguments.records}: no task has published runs with and without ELMo on source "
+            f"{arguments.source}; python -m elmo_bench publish copies finished runs there"
+        )
+    if arguments.figure:
+        write_atomically(arguments.figure, draw_gains(gains, f"{arguments.source} data").encode())
+    print(write_gains(gains))

@@ -1,0 +1,172 @@
+"""What ELMo gains in the paper's setting of each task: a Markdown table and a figure for the README."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from html import escape
+from statistics import mean
+
+from elmo_bench.records import Record
+from elmo_bench.report.comparison import Seeds
+from elmo_bench.report.convergence import met_cap
+from elmo_bench.report.library import BASELINE, PAPER, Library, Wanted
+from elmo_bench.report.statistics import Gain, paired_gain
+from elmo_bench.report.svg import Axis, linear_axis
+
+LEAST_SEEDS = 3  # fewer have no interval over seeds
+RISING, CAPPED = " †", " ‡"
+PROBE, WORDS_ALONE = Wanted(words="any"), Wanted(where="none", words="any")  # a probe reads ELMo alone
+WIDTH, ROW, TOP, BOTTOM, LEFT, RIGHT = 720, 30, 20, 46, 150, 150
+
+# The figure stands alone: a page cannot give its colours to an image.
+STYLE = """
+text { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill: #1c2024; }
+.soft { fill: #5b6470; }
+.grid { stroke: #d9dde3; }
+.zero { stroke: #5b6470; }
+.sure { stroke: #0b62b8; fill: #0b62b8; stroke-width: 2; }
+.open { stroke: #a9760a; fill: #ffffff; stroke-width: 2; }
+@media (prefers-color-scheme: dark) {
+  text { fill: #e7eaee; }
+  .soft { fill: #a3adb8; }
+  .grid { stroke: #343b44; }
+  .sure { stroke: #6fb3f5; fill: #6fb3f5; }
+  .open { stroke: #d9a514; fill: #15181c; }
+}
+"""
+
+
+@dataclass(frozen=True)
+class TaskGain:
+    """The baseline and the paper's ELMo setting of one task on one corpus, paired by seed."""
+
+    title: str
+    corpus: str
+    metric: str
+    baseline: float
+    elmo: float
+    gain: float
+    interval: Gain | None
+    seeds: int
+    rising: bool  # every run of the baseline has its best dev score at the end of training
+    capped: bool  # the cap on epochs ended the training of some run
+
+
+def find_gains(library: Library, source: str) -> list[TaskGain]:
+    """One gain per task and corpus of a source: converged ones first, then by size."""
+    gains = [gain for gain in _gains_of(library) if gain[0] == source]
+    return sorted((gain for _, gain in gains), key=lambda gain: (gain.rising, -gain.gain))
+
+
+def _gains_of(library: Library) -> Iterator[tuple[str, TaskGain]]:
+    for block in library.blocks():
+        if not block.encoder or library.first_encoder(block) != block:
+            continue
+        for task in sorted({run.record.task for run in library.runs}):
+            shelf = library.shelf(block, task)
+            after = shelf.find(PAPER) or shelf.find(PROBE)
+            before = shelf.baseline(after, BASELINE) or shelf.baseline(after, WORDS_ALONE)
+            if before.keys() & after.keys():
+                yield block.source, _gain_of(before, after)
+
+
+def _gain_of(before: Seeds, after: Seeds) -> TaskGain:
+    seeds = sorted(before.keys() & after.keys())
+    pairs = [(before[seed].record, after[seed].record) for seed in seeds]
+    record = pairs[0][0]
+    scores = [(_test(first), _test(second)) for first, second in pairs]
+    differences = [second - first for first, second in scores]
+    return TaskGain(
+        str(record.config["task"].get("title") or record.task),
+        record.corpus,
+        record.metric,
+        mean(first for first, _ in scores),
+        mean(second for _, second in scores),
+        mean(differences),
+        paired_gain(differences) if len(seeds) >= LEAST_SEEDS else None,
+        len(seeds),
+        all(is_rising(first) for first, _ in pairs),
+        any(met_cap(run) for pair in pairs for run in pair),
+    )
+
+
+def is_rising(record: Record) -> bool:
+    """Whether training met its cap with its best dev score at the end, so that more may give a better one."""
+    return met_cap(record) and record.best_epoch == record.curve[-1]["epoch"]
+
+
+def _test(record: Record) -> float:
+    return record.scores["test"][record.metric]
+
+
+def write_gains(gains: Sequence[TaskGain]) -> str:
+    """The Markdown table."""
+    lines = ["| task (corpus) | metric | baseline | + ELMo | gain | seeds |", "|---|---|---|---|---|---|"]
+    for gain in gains:
+        interval = f" [{gain.interval.low:+.1f}, {gain.interval.high:+.1f}]" if gain.interval else ""
+        mark = RISING if gain.rising else CAPPED if gain.capped else ""
+        lines.append(
+            f"| {gain.title} ({gain.corpus}) | {gain.metric} | {gain.baseline:.1f} | {gain.elmo:.1f} "
+            f"| {gain.gain:+.1f}{interval}{mark} | {gain.seeds} |"
+        )
+    return "\n".join(lines)
+
+
+def draw_gains(gains: Sequence[TaskGain], subtitle: str) -> str:
+    """The figure: one row per gain, with its interval over seeds where there is one."""
+    ends = [end for gain in gains for end in _ends(gain)]
+    axis = linear_axis("", [0.0, *ends])
+    height = TOP + ROW * len(gains) + BOTTOM
+    title = f"Gain of ELMo over the baseline, {subtitle}"
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" '
+        f'height="{height}" role="img" aria-label="{escape(title)}">',
+        f"<style>{STYLE}</style>",
+        *_grid(axis, height),
+    ]
+    for row, gain in enumerate(gains):
+        parts += _row(gain, axis, TOP + ROW * (row + 0.5))
+    parts.append(
+        f'<text class="soft" x="{LEFT}" y="{height - 6}">points gained on test, {escape(subtitle)}; '
+        f"hollow: training ended while dev still rose</text>"
+    )
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _ends(gain: TaskGain) -> tuple[float, ...]:
+    return (gain.gain, *((gain.interval.low, gain.interval.high) if gain.interval else ()))
+
+
+def _grid(axis: Axis, height: int) -> list[str]:
+    parts = []
+    for tick in axis.ticks:
+        x, bottom = _x(axis, tick), height - BOTTOM + 4
+        kind = "zero" if tick == 0 else "grid"
+        parts.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP - 8}" y2="{bottom}"/>')
+        parts.append(
+            f'<text class="soft" x="{x:.1f}" y="{bottom + 15}" text-anchor="middle">{tick:+g}</text>'
+        )
+    return parts
+
+
+def _row(gain: TaskGain, axis: Axis, y: float) -> list[str]:
+    kind = "open" if gain.rising else "sure"
+    x = _x(axis, gain.gain)
+    parts = [
+        f'<text x="{LEFT - 14}" y="{y + 4:.1f}" text-anchor="end">{escape(gain.title)} '
+        f'<tspan class="soft">{escape(gain.corpus)}</tspan></text>',
+    ]
+    if gain.interval:
+        low, high = _x(axis, gain.interval.low), _x(axis, gain.interval.high)
+        parts.append(f'<line class="{kind}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
+    parts.append(
+        f'<text class="soft" x="{WIDTH - RIGHT + 12}" y="{y + 4:.1f}">'
+        f"{gain.baseline:.1f} → {gain.elmo:.1f}, n = {gain.seeds}</text>"
+    )
+    return parts
+
+
+def _x(axis: Axis, value: float) -> float:
+    return LEFT + axis.share(value) * (WIDTH - LEFT - RIGHT)
