@@ -13,7 +13,10 @@ from elmo_bench.conditions import describe_condition
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
+from elmo_bench.report.convergence import MARK
+from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.library import differing
+from elmo_bench.report.power import detectable_gain, deviation_of_gain, seeds_for, spell_power
 from elmo_bench.report.statistics import spread
 from elmo_bench.run.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
@@ -167,7 +170,41 @@ def describe(pairs: Pairs, found: Comparison, split: str, metric: str) -> list[s
     ]
     reduction = "" if found.error_reduction is None else f", {found.error_reduction:.1f} % of A's error"
     lines.append(f"gain {found.gain:+.2f}{reduction}")
+    if found.capped:
+        cut = f"{found.capped} of {2 * len(pairs)} runs met their cap on epochs"
+        lines.append(f"{MARK}: {cut}; the gain may be one of speed")
+    lines += describe_main(found)
+    if power := _power(pairs, found, split, metric):
+        lines.append(f"power          {power}")
     return [*lines, *describe_tests(found)]
+
+
+def describe_main(found: Comparison) -> list[str]:
+    """The interval and the p that a gain is judged by."""
+    if found.main is None:
+        return ["main test      none: the counts of both sides are needed on the same test set"]
+    over: str = found.main.basis
+    if over == "examples" and len(found.seeds) < SEEDS_NEEDED:
+        over += f" alone: an interval over seeds needs {SEEDS_NEEDED}"
+    interval = spell_interval(found.main.low, found.main.high)
+    return [
+        f"main test      95 % interval {interval} (bootstrap over {over})",
+        f"               p {spell_p(found.main.p)}",
+    ]
+
+
+def _deviation(pairs: Pairs, split: str, metric: str) -> float | None:
+    """The deviation of the gain over seeds."""
+    before, after = (
+        {number: pair[side].record.scores[split][metric] for number, pair in enumerate(pairs)}
+        for side in (0, 1)
+    )
+    return deviation_of_gain(before, after)
+
+
+def _power(pairs: Pairs, found: Comparison, split: str, metric: str) -> str:
+    deviation = _deviation(pairs, split, metric)
+    return "" if deviation is None else spell_power(deviation, len(pairs), found.gain)
 
 
 def describe_tests(found: Comparison) -> list[str]:
@@ -210,5 +247,18 @@ def as_json(pairs: Pairs, found: Comparison, split: str, metric: str, problems: 
         ],
         **asdict(found),
         "mcnemar": found.mcnemar,
+        "power": power_as_json(pairs, found, split, metric),
         "warnings": problems,
+    }
+
+
+def power_as_json(pairs: Pairs, found: Comparison, split: str, metric: str) -> dict[str, Any] | None:
+    """What these seeds can show, and how many this gain needs; with one pair nothing is known of it."""
+    deviation = _deviation(pairs, split, metric)
+    if deviation is None:
+        return None
+    return {
+        "deviation": deviation,
+        "detectable_gain": detectable_gain(deviation, len(pairs)),
+        "seeds_for_this_gain": seeds_for(found.gain, deviation),
     }

@@ -11,6 +11,8 @@ import numpy as np
 
 from elmo_bench.hashing import hash_file
 from elmo_bench.records import Record, read_counts
+from elmo_bench.report.convergence import is_one_pass, met_cap
+from elmo_bench.report.inference import Basis, Estimate, example_bootstrap, two_level_bootstrap
 from elmo_bench.report.statistics import (
     RESAMPLES,
     Bootstrap,
@@ -46,6 +48,19 @@ class Run:
 Seeds = Mapping[int, Run]
 """The runs of one condition by seed."""
 
+Pairs = Sequence[tuple[Run, Run]]
+Drawn = tuple[list[np.ndarray], list[np.ndarray]]
+
+
+@dataclass(frozen=True)
+class MainTest:
+    """The 95 % interval that a gain is judged by, what it is drawn over, and its two-sided p."""
+
+    low: float
+    high: float
+    p: float
+    basis: Basis
+
 
 @dataclass(frozen=True)
 class Comparison:
@@ -54,11 +69,13 @@ class Comparison:
     seeds: tuple[int, ...]
     differences: tuple[float, ...]
     gain: float
+    main: MainTest | None
     over_seeds: Gain | None
     sign_flip: float | None
     over_examples: Bootstrap | None
     answers: tuple[McNemar, ...]  # one per seed where single answers are right or wrong
     error_reduction: float | None
+    capped: int  # runs of either side that met their cap
 
     @property
     def mcnemar(self) -> float | None:
@@ -80,50 +97,59 @@ class Referee:
         shared = sorted(first.keys() & second.keys())
         return self.compare_pairs([(first[seed], second[seed]) for seed in shared], split, metric)
 
-    def compare_pairs(self, pairs: Sequence[tuple[Run, Run]], split: str, metric: str) -> Comparison | None:
+    def compare_pairs(self, pairs: Pairs, split: str, metric: str) -> Comparison | None:
         """The same for pairs that somebody else has made."""
         if not pairs:
             return None
         before = [a.record.scores[split][metric] for a, _ in pairs]
-        differences = [b.record.scores[split][metric] - a for a, (_, b) in zip(before, pairs, strict=True)]
+        differences = differences_of(pairs, split, metric)
         gain = mean(differences)
-        over_examples, answers = self._over_examples(pairs, split, metric, gain)
+        drawn = self.draw(pairs, split, metric)
         return Comparison(
             seeds=tuple(a.seed for a, _ in pairs),
             differences=tuple(differences),
             gain=gain,
+            main=_main_test(drawn, pairs, differences) if drawn else None,
             over_seeds=paired_gain(differences),
             sign_flip=flip_signs(differences),
-            over_examples=over_examples,
-            answers=answers,
+            over_examples=paired_bootstrap(*drawn, gain) if drawn else None,
+            answers=self._answers(pairs, split, metric) if drawn else (),
             error_reduction=error_reduction(mean(before), gain),
+            capped=sum(met_cap(run.record) for pair in pairs for run in pair),
         )
 
-    def _over_examples(
-        self, pairs: Sequence[tuple[Run, Run]], split: str, metric: str, gain: float
-    ) -> tuple[Bootstrap | None, tuple[McNemar, ...]]:
+    def estimate(self, pairs: Pairs, split: str, metric: str) -> Estimate | None:
+        """The gain over pairs with its distribution; nothing where the runs' counts do not allow it."""
+        drawn = self.draw(pairs, split, metric)
+        return estimate_gain(drawn, pairs, differences_of(pairs, split, metric)) if drawn else None
+
+    def draw(self, pairs: Pairs, split: str, metric: str) -> Drawn | None:
+        """The scores of both sides on the same drawn test sets, pair by pair."""
         score = self.scores.get(pairs[0][0].record.task)
         if score is None or any(not same_examples(a.record, b.record, split) for a, b in pairs):
-            return None, ()
+            return None
         try:
-            counts = [(self.counts(a)[split], self.counts(b)[split]) for a, b in pairs]
+            lengths = [tuple(len(self.counts(run)[split]) for run in pair) for pair in pairs]
         except (DataMissingError, DamagedFileError) as error:
             self.note(str(error))
-            return None, ()
-        if any(len(a) != len(b) for a, b in counts):
-            return None, ()
-        for pair, rows in zip(pairs, counts, strict=True):
-            for run, own in zip(pair, rows, strict=True):
-                if abs(score(own)[metric] - run.record.scores[split][metric]) > 1e-9:
-                    self.note(
-                        f"{run.counts}: its counts do not make the score of its record; no tests from it"
-                    )
-                    return None, ()
-        drawn = [tuple(self._resample(run, split, metric, score) for run in pair) for pair in pairs]
-        bootstrap = paired_bootstrap([a for a, _ in drawn], [b for _, b in drawn], gain)
-        return bootstrap, tuple(
-            _mcnemar(a, b, score, metric) for a, b in counts if _single(a, b, score, metric)
+            return None
+        if any(a != b for a, b in lengths):
+            return None
+        for run in (run for pair in pairs for run in pair):
+            found = score(self.counts(run)[split])[metric]
+            if abs(found - run.record.scores[split][metric]) > 1e-9:
+                self.note(f"{run.counts}: its counts do not make the score of its record; no tests from it")
+                return None
+        first, second = zip(*pairs, strict=True)
+        return (
+            [self._resample(run, split, metric, score) for run in first],
+            [self._resample(run, split, metric, score) for run in second],
         )
+
+    def _answers(self, pairs: Pairs, split: str, metric: str) -> tuple[McNemar, ...]:
+        score = self.scores[pairs[0][0].record.task]
+        counts = [(self.counts(a)[split], self.counts(b)[split]) for a, b in pairs]
+        return tuple(_mcnemar(a, b, score, metric) for a, b in counts if _single(a, b, score, metric))
 
     def counts(self, run: Run) -> dict[str, list[Counts]]:
         """The counts of a run, checked against its record."""
@@ -147,6 +173,23 @@ class Referee:
         if key not in self.drawn:
             self.drawn[key] = resample_scores(self.counts(run)[split], score, metric, self.resamples)
         return self.drawn[key]
+
+
+def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:
+    """What the second run of each pair has more than the first."""
+    return [b.record.scores[split][metric] - a.record.scores[split][metric] for a, b in pairs]
+
+
+def estimate_gain(drawn: Drawn, pairs: Pairs, differences: Sequence[float]) -> Estimate:
+    """The main test of a gain: over examples alone where both sides are fitted in one pass without chance."""
+    if all(is_one_pass(run.record) for pair in pairs for run in pair):
+        return example_bootstrap(*drawn, differences)
+    return two_level_bootstrap(*drawn, differences)
+
+
+def _main_test(drawn: Drawn, pairs: Pairs, differences: Sequence[float]) -> MainTest:
+    found = estimate_gain(drawn, pairs, differences)
+    return MainTest(*found.interval(), found.p(), found.basis)
 
 
 def same_examples(first: Record, second: Record, split: str) -> bool:

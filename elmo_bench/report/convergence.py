@@ -26,15 +26,22 @@ def met_cap(record: Record) -> bool:
     """Whether training ended at its cap on epochs, before patience ended it.
 
     Records from before the field `stopped` are judged by their curve: it has as many epochs as the cap, and
-    patience had not run out in the last of them. Heads that are fitted in one pass have no loss and no cap.
+    patience had not run out in the last of them.
     """
     if record.stopped is not None:
         return record.stopped == "cap"
     training = _training(record)
-    if not record.curve or "loss" not in record.curve[-1] or "epochs" not in training:
+    if not record.curve or is_one_pass(record) or "epochs" not in training:
         return False
     waited = sum(row["epoch"] > (record.best_epoch or 0) for row in record.curve)
     return bool(len(record.curve) >= training["epochs"] and waited < training["patience"])
+
+
+def is_one_pass(record: Record) -> bool:
+    """Whether the head is fitted in one pass, without chance; such curves have no loss."""
+    if record.stopped is not None:
+        return record.stopped == "one pass"
+    return bool(record.curve) and all("loss" not in row for row in record.curve)
 
 
 def spell_capped(records: Iterable[Record]) -> str:

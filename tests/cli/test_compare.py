@@ -145,3 +145,40 @@ def test_nothing_there_and_unknown_metrics_say_what_to_do(groups: tuple[Path, Pa
     assert (code, "there are: accuracy" in error) == (2, True)
     code, _, error = compare(capsys, *groups, "--resamples", "5")
     assert (code, "at least 100" in error) == (2, True)
+
+
+def test_the_main_test_is_over_seeds_and_examples_and_power_says_how_many_seeds_a_gain_needs(
+    groups: tuple[Path, Path], capsys: Any
+) -> None:
+    _, out, _ = compare(capsys, *groups)
+    assert "(bootstrap over seeds and examples)" in out
+    assert "with these 3 seeds a gain of 12.46 would be detected with 80 % power" in out
+    assert "for a gain of 13.33 you need 3 seeds" in out
+    assert "not converged" not in out
+    _, out, _ = compare(capsys, *groups, "--json")
+    content = json.loads(out)
+    assert content["main"]["basis"] == "seeds and examples"
+    assert content["main"]["low"] <= content["gain"] <= content["main"]["high"]
+    assert content["power"]["detectable_gain"] == pytest.approx(12.46, abs=0.01)
+    assert content["power"]["seeds_for_this_gain"] == 3
+    assert content["capped"] == 0
+
+
+def test_fewer_than_three_seeds_have_no_interval_over_seeds(
+    groups: tuple[Path, Path], tmp_path: Path, capsys: Any
+) -> None:
+    for seed in (1, 2):
+        run = publish(tmp_path / "two", record(seed, 20 + seed, NONE), 20 + seed)
+    _, out, _ = compare(capsys, run.counts.parent, groups[1])
+    assert "(bootstrap over examples alone: an interval over seeds needs 3)" in out
+    published = [next(side.parent.glob(f"{side.name}*-s1.json")) for side in groups]
+    _, out, _ = compare(capsys, *published)
+    assert "power" not in out
+    _, out, _ = compare(capsys, *published, "--json")
+    assert json.loads(out)["power"] is None
+
+
+def test_runs_that_met_their_cap_are_marked(groups: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
+    run = publish(tmp_path / "cut", record(2, 30, ELMO, stopped="cap"), 30)
+    _, out, _ = compare(capsys, groups[0], run.counts.with_suffix(".json"))
+    assert "not converged: 1 of 2 runs met their cap" in out
