@@ -10,7 +10,6 @@ from functools import cached_property
 import torch
 from torch import nn
 
-from elmo_bench import sources
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
