@@ -26,7 +26,7 @@ from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import BenchError
 
 LAYERS, DIM = 3, 1024  # of the original biLM
-# Training examples of the paper's corpora, SPEC 3 and 5.
+# Training examples of the paper's corpora.
 EXAMPLES = {
     "ner": (14_041, "sentences"),
     "srl": (253_000, "propositions"),

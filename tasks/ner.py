@@ -84,11 +84,11 @@ class NerTask(Task[NerExample]):
         bioul = convert_tags(example.tags, "BIOUL")
         # a type that a small training subset lacks cannot be predicted; only the loss takes it for O
         known = [tag if tag in tags else OUTSIDE for tag in bioul]
-        spelt = [torch.tensor(characters.numbers(word)) for word in example.words]
+        spelt = [torch.tensor(characters.ids(word)) for word in example.words]
         return {
             "words": vocabularies.words.ids(example.words),  # (time,)
             "characters": pad_sequence(spelt, batch_first=True),  # (time, characters)
-            "tags": torch.tensor(tags.numbers(known)),  # (time,)
+            "tags": torch.tensor(tags.ids(known)),  # (time,)
         }
 
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> NerHead:

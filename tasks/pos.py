@@ -81,7 +81,7 @@ class PosTask(Task[PosExample]):
     def index(self, example: PosExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         tags = vocabularies["tags"]
         # a tag that the training set lacks cannot be predicted; only the loss takes it for another
-        known = [tags.number(tag) if tag in tags else 0 for tag in example.tags]
+        known = [tags.id_of(tag) if tag in tags else 0 for tag in example.tags]
         return {"words": vocabularies.words.ids(example.words), "tags": torch.tensor(known)}  # (time,) each
 
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> PosHead:

@@ -83,7 +83,7 @@ class SnliTask(Task[SnliExample]):
         return {
             "premise": vocabularies.words.ids(example.premise),  # (premise time,)
             "hypothesis": vocabularies.words.ids(example.hypothesis),  # (hypothesis time,)
-            "label": torch.tensor(vocabularies["labels"].number(example.label)),
+            "label": torch.tensor(vocabularies["labels"].id_of(example.label)),
         }
 
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> SnliHead:

@@ -103,7 +103,7 @@ class SrlTask(Task[SrlExample]):
         return {
             "words": vocabularies.words.ids(example.words),  # (time,)
             "predicate": flags,  # (time,)
-            "tags": torch.tensor(tags.numbers(known)),  # (time,)
+            "tags": torch.tensor(tags.ids(known)),  # (time,)
         }
 
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> SrlHead:

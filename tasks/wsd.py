@@ -86,7 +86,7 @@ class WsdTask(Task[WsdExample]):
         senses = vocabularies["senses"]
 
         def numbers(lists: Sequence[Sequence[str]]) -> Tensor:
-            known = [[senses.number(key) + 1 if key in senses else 0 for key in keys] for keys in lists]
+            known = [[senses.id_of(key) + 1 if key in senses else 0 for key in keys] for keys in lists]
             return pad_sequence([torch.tensor(row, dtype=torch.long) for row in known], batch_first=True)
 
         return {

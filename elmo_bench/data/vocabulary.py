@@ -1,4 +1,4 @@
-"""Numbered sets of strings: words, characters, labels."""
+"""Vocabularies: the ids of words, characters and labels."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ UNKNOWN = "<unknown>"
 
 @dataclass(frozen=True)
 class Vocabulary:
-    """Strings by number; an open vocabulary keeps 0 for padding and 1 for whatever it has not seen."""
+    """Strings and their ids; an open vocabulary reserves 0 for padding and 1 for unseen strings."""
 
     items: tuple[str, ...]
 
@@ -35,33 +35,34 @@ class Vocabulary:
         return cls(tuple(sorted(set(items))))
 
     @cached_property
-    def _numbers(self) -> dict[str, int]:
-        return {item: number for number, item in enumerate(self.items)}
+    def _ids(self) -> dict[str, int]:
+        return {item: index for index, item in enumerate(self.items)}
 
     def __len__(self) -> int:
         return len(self.items)
 
     def __contains__(self, item: object) -> bool:
-        return item in self._numbers
+        return item in self._ids
 
-    def number(self, item: str) -> int:
-        """The number of an item; an open vocabulary answers 1 for a stranger, a closed one refuses."""
-        known = self._numbers.get(item)
+    def id_of(self, item: str) -> int:
+        """The id of an item; of an unseen item an open vocabulary returns 1, a closed one raises an error."""
+        known = self._ids.get(item)
         if known is not None:
             return known
-        if UNKNOWN in self._numbers:
-            return self._numbers[UNKNOWN]
+        if UNKNOWN in self._ids:
+            return self._ids[UNKNOWN]
         raise BenchError(
             f"{item!r} is not among the {len(self)} labels of the training data ({', '.join(self.items[:8])})"
         )
 
-    def numbers(self, items: Iterable[str]) -> list[int]:
-        return [self.number(item) for item in items]
+    def ids(self, items: Iterable[str]) -> list[int]:
+        """The ids of some items, in their order."""
+        return [self.id_of(item) for item in items]
 
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """All that turns an example's strings into numbers: the word table and the task's own vocabularies."""
+    """All that maps an example's strings to ids: the word table and the task's own vocabularies."""
 
     words: WordTable
     named: Mapping[str, Vocabulary]

@@ -31,7 +31,7 @@ def bioul_constraints(labels: tuple[str, ...]) -> Constraints:
 
 
 def bio_constraints(labels: tuple[str, ...]) -> Constraints:
-    """Begin and inside: only I-X must follow B-X or I-X; a sequence cannot start inside (SPEC 3.3)."""
+    """Begin and inside: only I-X must follow B-X or I-X; a sequence cannot start inside (He et al. 2017)."""
     return _constraints(labels, _follows_in_bio)
 
 

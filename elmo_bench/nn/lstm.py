@@ -51,7 +51,7 @@ class BiLstm(nn.Module):
 
 
 class HighwayLstm(nn.Module):
-    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016, SPEC 3.3)."""
+    """One LSTM layer of one direction whose states may pass the cell by (Zhang et al. 2016)."""
 
     def __init__(self, inputs: int, hidden: int, dropout: float) -> None:
         super().__init__()

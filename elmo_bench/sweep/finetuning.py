@@ -1,4 +1,4 @@
-"""From the composed configuration of a fine-tuning to a biLM trained on with a task's text (SPEC 1.8)."""
+"""From the composed configuration of a fine-tuning to a biLM trained on with a task's text (paper A.1)."""
 
 from __future__ import annotations
 

@@ -78,7 +78,7 @@ class CorefTask(Task[CorefExample]):
     def index(self, example: CorefExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         characters, genres = vocabularies["characters"], vocabularies["genres"]
         spelt = [
-            pad_sequence([torch.tensor(characters.numbers(word)) for word in sentence], batch_first=True)
+            pad_sequence([torch.tensor(characters.ids(word)) for word in sentence], batch_first=True)
             for sentence in example.sentences
         ]
         speakers = Vocabulary.closed(example.speakers)
@@ -89,8 +89,8 @@ class CorefTask(Task[CorefExample]):
         return {
             "words": pad_sequence(words, batch_first=True),  # (sentences, time)
             "characters": pad(spelt),  # (sentences, time, characters)
-            "speakers": torch.tensor(speakers.numbers(example.speakers)),  # (tokens,)
-            "genre": torch.tensor(genres.number(example.genre or UNKNOWN)),  # ()
+            "speakers": torch.tensor(speakers.ids(example.speakers)),  # (tokens,)
+            "genre": torch.tensor(genres.id_of(example.genre or UNKNOWN)),  # ()
             "mentions": torch.tensor(mentions, dtype=torch.long).view(-1, 3),  # (mentions, start end cluster)
         }
 

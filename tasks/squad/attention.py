@@ -30,7 +30,7 @@ class BiAttention(nn.Module):
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.dim = 4 * dim
-        # SPEC's bias is left out: both softmaxes are blind to a constant
+        # Clark and Gardner's bias is left out: a constant changes neither softmax
         self.score = TrilinearScore(dim)
 
     def forward(

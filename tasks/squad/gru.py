@@ -26,7 +26,7 @@ class BiGru(nn.Module):
         self.gru = nn.GRU(inputs, hidden, batch_first=True, bidirectional=True)
         for name, parameter in self.gru.named_parameters():
             if name.startswith("weight"):
-                nn.init.trunc_normal_(parameter, std=0.05, a=-0.1, b=0.1)  # at two deviations, SPEC 3.1
+                nn.init.trunc_normal_(parameter, std=0.05, a=-0.1, b=0.1)  # as document-qa
             else:
                 nn.init.zeros_(parameter)
 

@@ -122,7 +122,7 @@ class Rectified(nn.Module):
 
 
 def initialise_linear(layer: nn.Linear) -> nn.Linear:
-    """Glorot uniform weights, no bias yet (SPEC 3.1)."""
+    """Glorot uniform weights and zero biases, as document-qa."""
     nn.init.xavier_uniform_(layer.weight)
     nn.init.zeros_(layer.bias)
     return layer

@@ -107,7 +107,7 @@ class SquadTask(Task[SquadExample]):
         return (place < self.dev_share) == (files.split == "dev")
 
     def sentences(self, example: SquadExample) -> Mapping[str, tuple[Words, ...]]:
-        """The paragraph is read as one sequence (SPEC 3.1)."""
+        """The paragraph is one sequence, as in the authors' document-qa."""
         return {"context": (example.paragraph.words,), "question": (example.question,)}
 
     def vocabularies(self, examples: Sequence[SquadExample]) -> Mapping[str, Vocabulary]:
@@ -158,7 +158,7 @@ def is_aligned(example: SquadExample) -> bool:
 
 def number_words(name: str, words: Words, vocabularies: Vocabularies, word_length: int) -> dict[str, Tensor]:
     """Word and character ids of one text, under the names its stream's fields have."""
-    spelt = [torch.tensor(vocabularies["characters"].numbers(word[:word_length])) for word in words]
+    spelt = [torch.tensor(vocabularies["characters"].ids(word[:word_length])) for word in words]
     return {
         f"{name}_words": vocabularies.words.ids(words),  # (time,)
         f"{name}_characters": pad_sequence(spelt, batch_first=True).to(torch.int32),  # (time, characters)

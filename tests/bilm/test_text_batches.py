@@ -33,7 +33,7 @@ Pair = tuple[str, str]
 
 
 def pairs(words: Words, direction: int) -> list[Pair]:
-    """What a direction reads and predicts in one sentence, by definition (SPEC 1.7)."""
+    """What a direction reads and predicts in one sentence, by definition (paper 3.1)."""
     marked = [SENTENCE_START, *words, SENTENCE_END][:: 1 if direction == FORWARD else -1]
     known = [word if word in VOCABULARY.words else UNKNOWN_WORD for word in marked]
     return list(zip(marked[:-1], known[1:], strict=True))

@@ -54,11 +54,11 @@ def build(widths: Widths, word_dim: int = 4, settings: NerHeadSettings = SMALL) 
 def rows(widths: Widths) -> list[Row]:
     def fields(text: str, tags: str) -> dict[str, torch.Tensor]:
         tokens = tuple(text.split())
-        spelt = [CHARACTERS.numbers(token * (place + 1)) for place, token in enumerate(tokens)]
+        spelt = [CHARACTERS.ids(token * (place + 1)) for place, token in enumerate(tokens)]
         return {
             "words": words().ids(tokens),
             "characters": torch.nn.utils.rnn.pad_sequence([torch.tensor(word) for word in spelt], True),
-            "tags": torch.tensor(TAGS.numbers(convert_tags(tags.split(), "BIOUL"))),
+            "tags": torch.tensor(TAGS.ids(convert_tags(tags.split(), "BIOUL"))),
         }
 
     return make_rows(((text, fields(text, tags)) for text, tags in SENTENCES), widths)

@@ -23,7 +23,7 @@ def build(widths: Widths, word_dim: int = 4) -> PosHead:
 
 def rows(widths: Widths) -> list[Row]:
     def fields(text: str, tags: str) -> dict[str, torch.Tensor]:
-        return {"words": words().ids(tuple(text.split())), "tags": torch.tensor(TAGS.numbers(tags.split()))}
+        return {"words": words().ids(tuple(text.split())), "tags": torch.tensor(TAGS.ids(tags.split()))}
 
     return make_rows(((text, fields(text, tags)) for text, tags in SENTENCES), widths)
 

@@ -47,7 +47,7 @@ def pairs(widths: Widths) -> list[Pair]:
     return [
         (
             side("premise", premise, {}),
-            side("hypothesis", hypothesis, {"label": torch.tensor(VOCABULARY.number(label))}),
+            side("hypothesis", hypothesis, {"label": torch.tensor(VOCABULARY.id_of(label))}),
         )
         for premise, hypothesis, label in PAIRS
     ]

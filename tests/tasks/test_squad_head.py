@@ -65,7 +65,7 @@ def rows(widths: Widths) -> list[Asked]:
         features = {}
         for name, text in texts.items():
             fields[f"{name}_words"] = words().ids(text)
-            fields[f"{name}_characters"] = torch.tensor([[CHARACTERS.number(c)] for c in text])
+            fields[f"{name}_characters"] = torch.tensor([[CHARACTERS.id_of(c)] for c in text])
             at_input, at_output = (
                 torch.randn(len(text), width, generator=generator) for width in vars(widths).values()
             )

@@ -44,7 +44,7 @@ def rows(widths: Widths) -> list[Row]:
         return {
             "words": words().ids(tokens),
             "predicate": (torch.arange(len(tokens)) == predicate).long(),
-            "tags": torch.tensor(TAGS.numbers(tags.split())),
+            "tags": torch.tensor(TAGS.ids(tags.split())),
         }
 
     made = ((f"{text} {predicate}", fields(text, predicate, tags)) for text, predicate, tags in PROPOSITIONS)

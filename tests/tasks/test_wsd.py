@@ -83,7 +83,7 @@ def test_fields_number_senses_from_one(files: SplitFiles) -> None:
     senses = vocabularies["senses"]
     assert len(senses) == 5
     fields = task.index(two, vocabularies)
-    number = {key: senses.number(key) + 1 for key in senses.items}
+    number = {key: senses.id_of(key) + 1 for key in senses.items}
     assert fields["spans"].tolist() == [[1, 2], [2, 3], [3, 4], [4, 6]]
     assert fields["candidates"].tolist() == [
         [0, number["bank%1:17:01::"]],  # the other one is not in the training set
