@@ -19,7 +19,7 @@ from elmo_bench.plugins import load_task
 from elmo_bench.run.batches import LayerSource, TrainingBatches, collate
 from elmo_bench.run.inputs import build_vocabularies, number_examples
 from elmo_bench.run.module import TaskModule
-from elmo_bench.sweep.composition import compose
+from elmo_bench.sweep.compose import compose
 from elmo_bench.tensors import Batch
 from elmo_bench.types import Words
 

@@ -1,34 +1,123 @@
-"""What the configuration offers: tasks, corpora and sizes, read from the files of conf."""
+"""What there is to choose: tasks, corpora, encoders and experiments, as configuration files.
+
+Three kinds of directories hold them: `conf` of this package, `conf` of installed packages that declare
+entry points, and the user's own directory (`--config-dir`). Only what is registered here is ever called.
+"""
 
 from __future__ import annotations
 
+import importlib.util
+import sys
+from functools import cache
+from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
+from typing import Any
 
 from omegaconf import OmegaConf
+from yaml import YAMLError
 
-from elmo_bench.config import TaskConfig, read_config
+from elmo_bench.config import TaskConfig, nearest, read_config
+from elmo_bench.types import UsageError
 
 CONF = Path(__file__).parent / "conf"
+ENTRY_POINTS = ("elmo_bench.tasks", "elmo_bench.encoders")
+_own: list[Path] = []  # the user's directories, for the rest of this process
+
+
+def add_directory(directory: Path) -> None:
+    """Register a directory of the user's own; Python files beside its YAML can be imported."""
+    if not directory.is_dir():
+        raise UsageError(f"--config-dir {directory}: no such directory")
+    directory = directory.resolve()
+    if directory not in _own:
+        _own.append(directory)
+    if str(directory) not in sys.path:
+        sys.path.append(str(directory))  # at the end: it never hides a module of ours
+
+
+def own_directories() -> tuple[Path, ...]:
+    """The directories given with --config-dir."""
+    return tuple(_own)
+
+
+def directories() -> tuple[Path, ...]:
+    """Every directory of configuration files: ours, those of installed packages, the user's own."""
+    return (CONF, *installed_directories(), *_own)
+
+
+@cache
+def installed_directories() -> tuple[Path, ...]:
+    """`conf` of every installed package that declares a task or an encoder."""
+    points = [point for group in ENTRY_POINTS for point in entry_points(group=group)]
+    return tuple(dict.fromkeys(_conf_of(point) for point in points))
+
+
+def _conf_of(point: EntryPoint) -> Path:
+    """The directory `conf` of the package that holds an entry point; the package is not imported."""
+    package = point.module.partition(".")[0]
+    spec = importlib.util.find_spec(package)
+    places = spec.submodule_search_locations if spec else None
+    conf = Path(next(iter(places))) / "conf" if places else None
+    if conf is None or not conf.is_dir():
+        raise UsageError(
+            f"entry point {point.group}: {point.name} = {point.value}: expected a package {package} "
+            "with a directory conf"
+        )
+    return conf
+
+
+def list_choices(group: str) -> dict[str, Path]:
+    """The files of a group by name; a name that two directories have is refused."""
+    choices: dict[str, Path] = {}
+    for directory in directories():
+        for path in sorted((directory / group).glob("*.yaml")):
+            if path.stem in choices:
+                raise UsageError(f"{path}: {choices[path.stem]} has this name already; choose another one")
+            choices[path.stem] = path
+    return choices
 
 
 def list_tasks() -> list[str]:
-    """Every task there is a file for."""
-    return sorted(path.stem for path in (CONF / "task").glob("*.yaml"))
+    """The name of every task."""
+    return sorted(list_choices("task"))
 
 
 def read_task(name: str) -> TaskConfig:
-    """What a task's file says, as no size has changed it."""
-    values = OmegaConf.to_container(OmegaConf.load(CONF / "task" / f"{name}.yaml"), resolve=True)
-    assert isinstance(values, dict)
-    return read_config(TaskConfig, {str(key): value for key, value in values.items()}, "task")
+    """A task as its file describes it, before any size changes it; with all of its corpora."""
+    choices = list_choices("task")
+    if name not in choices:
+        raise UsageError(
+            f"there is no task {name!r}{nearest(name, choices)} (there are: {', '.join(sorted(choices))})"
+        )
+    return read_config(TaskConfig, add_corpora(_read_file(choices[name])), "task")
+
+
+def add_corpora(task: dict[str, Any]) -> dict[str, Any]:
+    """A task's values with the corpora that files `corpus/<task>/<name>.yaml` add to it."""
+    sources = {name: dict(corpora) for name, corpora in task.get("sources", {}).items()}
+    for name, path in list_choices(f"corpus/{task.get('name')}").items():
+        corpus = _read_file(path)
+        source = str(corpus.pop("source", "open"))
+        corpora = sources.setdefault(source, {"default": name})
+        if name in corpora:
+            raise UsageError(f"{path}: task {task['name']} has a corpus {name} in data={source} already")
+        corpora[name] = corpus
+    return {**task, "sources": sources}
 
 
 def list_corpora() -> dict[str, dict[str, frozenset[str]]]:
-    """Which corpora every task can be run on, by source."""
-    corpora = {}
-    for task in list_tasks():
-        sources = OmegaConf.load(CONF / "task" / f"{task}.yaml").sources
-        corpora[task] = {
-            str(name): frozenset(map(str, source)) - {"default"} for name, source in sources.items()
-        }
-    return corpora
+    """The names of the corpora of every task, by source."""
+    return {
+        task: {name: frozenset(corpora) - {"default"} for name, corpora in read_task(task).sources.items()}
+        for task in list_tasks()
+    }
+
+
+def _read_file(path: Path) -> dict[str, Any]:
+    try:
+        values = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+    except (OSError, ValueError, YAMLError) as error:
+        raise UsageError(f"{path}: cannot be read ({error})") from None
+    if not isinstance(values, dict):
+        raise UsageError(f"{path}: expected keys and values, got {type(values).__name__}")
+    return {str(key): value for key, value in values.items()}

@@ -13,14 +13,15 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from elmo_bench.config import PathsConfig, read_config
+from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.config import PathsConfig
 from elmo_bench.files import nearest_directory
 from elmo_bench.types import BenchError
 
 HELP = """check this machine and this installation: versions, processor, places, a tiny computation, W&B
 
 Every line that is not `ok` says what to do. Exit code 1 where something keeps runs from working."""
-EXAMPLE = "python -m elmo_bench doctor\n  python -m elmo_bench doctor --set paths.cache=/scratch/cache"
+EXAMPLE = "python -m elmo_bench doctor\n  python -m elmo_bench doctor paths.cache=/scratch/cache"
 
 OLDEST_PYTHON = (3, 11)
 LITTLE_ROOM = 5e9  # bytes
@@ -41,18 +42,12 @@ class Check:
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Where to look."""
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
-    )
+    take_overrides(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print one line per check, and what to do about those that are not well."""
-    from elmo_bench.catalog import list_tasks
-    from elmo_bench.sweep.composition import compose
-
-    values = compose([f"task={list_tasks()[0]}", *arguments.set])
-    paths = read_config(PathsConfig, values["paths"], "paths")
+    paths = read_paths(arguments)
     checks = [*check_packages(), *check_hardware(), *check_places(paths), check_computing(), check_tracking()]
     for check in checks:
         print(f"{check.state:8} {check.what:18} {check.found}")

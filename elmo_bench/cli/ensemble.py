@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.cli.predict import add_places, read_places
+from elmo_bench.cli.overrides import read_moved, take_overrides
 from elmo_bench.records import write_predictions
 from elmo_bench.types import UsageError, say_on_stderr
 
@@ -17,7 +17,8 @@ EXAMPLE = "python -m elmo_bench ensemble results/runs/snli/0123abcd4567-s*"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which runs, and where the predictions go."""
+    """Which runs, and where the predictions go; paths.data=DIR and so on where their files have moved."""
+    take_overrides(parser)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="directories of finished runs")
     parser.add_argument(
         "--output",
@@ -25,7 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="DIR",
         help="write predictions-dev.jsonl and predictions-test.jsonl there",
     )
-    add_places(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -37,7 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.run.ensemble import SPLITS, check_members, predict_together, score
     from elmo_bench.run.restoration import restore
 
-    places = read_places(arguments)
+    places = read_moved(arguments)
     runs = [restore(directory, places, say_on_stderr) for directory in arguments.runs]
     check_members(runs)
     metric = runs[0].prepared.task.metric

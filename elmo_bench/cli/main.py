@@ -5,7 +5,10 @@ from __future__ import annotations
 import argparse
 import importlib
 import sys
+from pathlib import Path
 
+from elmo_bench.catalog import add_directory
+from elmo_bench.cli.overrides import split_overrides
 from elmo_bench.config import nearest
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
@@ -47,9 +50,12 @@ def main(arguments: list[str]) -> int:
         epilog=f"example:\n  {command.EXAMPLE}",
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="your own tasks, encoders, corpora and experiments"
+    )
     command.configure(parser)
     try:
-        command.run(parser.parse_args(rest))
+        command.run(read_arguments(parser, rest))
     except BenchError as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
@@ -62,6 +68,19 @@ def main(arguments: list[str]) -> int:
         print(f"error: {error}", file=sys.stderr)
         return BenchError.exit_code
     return 0
+
+
+def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
+    """The words of a command line; overrides may stand anywhere among them."""
+    if parser.get_default("overrides") is None:
+        arguments = parser.parse_args(words)
+    else:
+        overrides, others = split_overrides(words)
+        arguments = parser.parse_args(others)
+        arguments.overrides = overrides
+    if arguments.config_dir:
+        add_directory(arguments.config_dir)
+    return arguments
 
 
 def overview() -> str:

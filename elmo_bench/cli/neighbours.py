@@ -8,6 +8,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.types import UsageError, say_on_stderr
 
 if TYPE_CHECKING:
@@ -48,18 +49,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--candidates", choices=("any", "same", "other"), default="any", help="which words may be neighbours"
     )
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
-    )
+    take_overrides(parser)
     parser.add_argument("--json", action="store_true", help="print the record")
-    parser.add_argument(
-        "--record",
-        nargs="?",
-        type=Path,
-        const=Path("results/records"),
-        metavar="DIR",
-        help="keep it (%(const)s)",
-    )
+    parser.add_argument("--record", action="store_true", help="keep it under paths.records")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -68,9 +60,8 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--queries and --count: expected at least 1")
     if arguments.other_word and not arguments.sentence:
         raise UsageError("--word: it says which word of --sentence is meant; give a sentence too")
-    from elmo_bench.catalog import list_tasks
     from elmo_bench.records import NeighboursRecord, read_record_of, write_record
-    from elmo_bench.sweep.composition import compose
+    from elmo_bench.sweep.compose import compose
     from elmo_bench.sweep.neighbours import Question, Setting, answer, prepare
 
     question = Question(
@@ -83,9 +74,10 @@ def run(arguments: argparse.Namespace) -> None:
         count=arguments.count,
         candidates=arguments.candidates,
     )
-    chosen = [f"task={list_tasks()[0]}", f"encoder={arguments.encoder}", "words=glove", *arguments.set]
-    prepared = prepare(question, Setting.of(compose(chosen)), say_on_stderr)
-    path = prepared.place(arguments.record) if arguments.record else None
+    values = compose([f"encoder={arguments.encoder}", *arguments.overrides], "neighbours")
+    setting = Setting.of(values)
+    prepared = prepare(question, setting, say_on_stderr)
+    path = prepared.place(setting.paths.records) if arguments.record else None
     known = path is not None and path.is_file()
     record = read_record_of(NeighboursRecord, path) if path and known else answer(prepared)
     if arguments.json:

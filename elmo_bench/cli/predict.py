@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from elmo_bench.cli.overrides import read_moved, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.types import UsageError, say_on_stderr
 
@@ -27,7 +28,8 @@ EXAMPLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which run, on what, and in which form."""
+    """Which run, on what, and in which form; paths.data=DIR and so on where its files have moved."""
+    take_overrides(parser)
     parser.add_argument("run", type=Path, metavar="RUN", help="the directory of a finished run")
     parser.add_argument(
         "files", type=Path, nargs="+", metavar="FILE", help="several where a split of the task has several"
@@ -43,29 +45,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--conventional", action="store_true", help="write the file that the task's scorer reads instead"
     )
-    add_places(parser)
-
-
-def add_places(parser: argparse.ArgumentParser) -> None:
-    """Where the run's files lie, should they have been moved."""
-    parser.add_argument(
-        "--place",
-        action="append",
-        default=[],
-        metavar="NAME=DIR",
-        help="paths.NAME, where the run's is not so now",
-    )
-
-
-def read_places(arguments: argparse.Namespace) -> dict[str, Path]:
-    """NAME=DIR as a name and a path."""
-    places = {}
-    for word in arguments.place:
-        name, sign, directory = word.removeprefix("paths.").partition("=")
-        if not sign or not directory:
-            raise UsageError(f"--place {word}: expected NAME=DIR, such as data=/corpora")
-        places[name] = Path(directory)
-    return places
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -73,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.run.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
-    restored = restore(arguments.run, read_places(arguments), say_on_stderr)
+    restored = restore(arguments.run, read_moved(arguments), say_on_stderr)
     task = restored.prepared.task
     if arguments.conventional and not isinstance(task, Rendering):
         raise UsageError(f"task {restored.record.task}: there is no other format than lines of JSON")

@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.hashing import hash_file
 from elmo_bench.records import PerplexityRecord, Record, read_model_record, read_record, write_record
@@ -32,36 +33,33 @@ class Finished:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """What to publish, and where from and to."""
+    """What to publish: from paths.runs and paths.models to paths.records."""
+    take_overrides(parser)
     parser.add_argument(
         "places",
         nargs="*",
         type=Path,
         metavar="PLACE",
-        help="directories of runs or models; all of --from and --models by default",
+        help="directories of runs or models; all of paths.runs and paths.models by default",
     )
-    parser.add_argument("--from", dest="source", type=Path, default=Path("results/runs"), metavar="DIR")
-    parser.add_argument("--models", type=Path, default=Path("results/models"), metavar="DIR")
-    parser.add_argument("--to", dest="target", type=Path, default=Path("results/records"), metavar="DIR")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Publish, and say what was new, known or left out."""
+    paths = read_paths(arguments)
     if arguments.places:
         finished = [read_finished(directory) for directory in arguments.places]
     else:
-        finished = find_finished(arguments.source, arguments.models)
+        finished = find_finished(paths.runs, paths.models)
         if not finished:
-            raise DataMissingError(
-                f"{arguments.source}: no finished runs there; python run.py task=ner makes one"
-            )
+            raise DataMissingError(f"{paths.runs}: no finished runs there; python run.py task=ner makes one")
     left = [(item, reason) for item in finished if (reason := why_not(item.record))]
     if left and arguments.places:
         raise UsageError(f"{left[0][0].path.parent}: {left[0][1]}, never published")
-    new = [publish(item, arguments.target) for item in finished if not why_not(item.record)]
+    new = [publish(item, paths.records) for item in finished if not why_not(item.record)]
     reasons = Counter(reason for _, reason in left)
     left_out = "".join(f", {count} left out: {reason}" for reason, count in reasons.items())
-    print(f"{arguments.target}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
+    print(f"{paths.records}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
 
 
 def why_not(record: Record | PerplexityRecord) -> str | None:

@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from elmo_bench.catalog import list_corpora
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
@@ -24,8 +25,8 @@ LEAST_RESAMPLES = 100  # 95 % intervals of fewer are of a handful of values
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where the records lie, and where the report goes."""
-    parser.add_argument("--records", type=Path, default=Path("results/records"), metavar="DIR")
+    """Where the report goes; paths.records=DIR says where the records are."""
+    take_overrides(parser)
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
     add_resamples(parser)
 
@@ -52,12 +53,13 @@ def read_resamples(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> None:
     """Write the four files, and say what a reader should know first."""
     resamples = read_resamples(arguments)
-    library = read_library(arguments.records)
+    records = read_paths(arguments).records
+    library = read_library(records)
     if not library.runs:
         for problem in library.problems:
             print(f"warning: {problem}")
         raise DataMissingError(
-            f"{arguments.records}: no published runs there; python run.py -m +experiment=table1 makes some "
+            f"{records}: no published runs there; python run.py -m +experiment=table1 makes some "
             "and python -m elmo_bench publish puts them there"
         )
     scores, problems = find_scores(item.record for item in library.runs)

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import argparse
 import time
-from pathlib import Path
 
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.encoders.shards import in_units, list_units, remove_unit
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
-EXAMPLE = "python -m elmo_bench store list"
+EXAMPLE = "python -m elmo_bench store list\n  python -m elmo_bench store list paths.cache=/scratch/cache"
 
-ROOT = Path("results/cache/store")
+STORE = "store"  # below paths.cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The sub-commands list and clean."""
+    """The sub-commands list and clean; paths.cache=DIR says where the store is."""
+    take_overrides(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="show encoder, data, size and age of every unit")
     listing.set_defaults(act=show)
@@ -25,10 +26,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     which.add_argument("--all", action="store_true", help="all of them")
     which.add_argument("--encoder", metavar="NAME", help="those of one encoder: its name or fingerprint")
     cleaning.set_defaults(act=clean)
-    for action in (listing, cleaning):
-        action.add_argument(
-            "--root", type=Path, default=ROOT, help="where the store lies (default: %(default)s)"
-        )
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -38,9 +35,10 @@ def run(arguments: argparse.Namespace) -> None:
 
 def show(arguments: argparse.Namespace) -> None:
     """One line per unit, and the sum."""
-    units = list_units(arguments.root)
+    root = read_paths(arguments).cache / STORE
+    units = list_units(root)
     if not units:
-        print(f"nothing is stored in {arguments.root}")
+        print(f"nothing is stored in {root}")
         return
     rows = [("encoder", "fingerprint", "data", "dtype", "size", "age", "")]
     for unit in units:
@@ -51,12 +49,13 @@ def show(arguments: argparse.Namespace) -> None:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
         print("  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip())
-    print(f"{len(units)} in {arguments.root}, {in_units(sum(unit.bytes for unit in units))} in all")
+    print(f"{len(units)} in {root}, {in_units(sum(unit.bytes for unit in units))} in all")
 
 
 def clean(arguments: argparse.Namespace) -> None:
     """Delete the chosen units and say how much that freed."""
-    units = list_units(arguments.root)
+    root = read_paths(arguments).cache / STORE
+    units = list_units(root)
     name = arguments.encoder
     chosen = [
         unit for unit in units if arguments.all or unit.encoder == name or unit.fingerprint.startswith(name)
@@ -70,7 +69,7 @@ def clean(arguments: argparse.Namespace) -> None:
             freed += unit.bytes
         else:
             print(f"{unit.directory} is being filled by another process and stays")
-    print(f"{in_units(freed)} freed in {arguments.root}")
+    print(f"{in_units(freed)} freed in {root}")
 
 
 def age(seconds: float) -> str:

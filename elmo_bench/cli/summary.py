@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.records import read_records
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
@@ -17,8 +18,8 @@ EXAMPLE = "python -m elmo_bench summary --source open --task ner"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where the records lie, and which of them."""
-    parser.add_argument("--records", type=Path, default=Path("results/records"), metavar="DIR")
+    """Which records; paths.records=DIR says where they are."""
+    take_overrides(parser)
     parser.add_argument("--task", help="of this task alone")
     parser.add_argument("--source", help="on data of this source alone: sample, open, paper or files")
     parser.add_argument(
@@ -35,16 +36,15 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.figure:
         raise UsageError("--figure: needs --gains, which it draws")
     wanted = {name: value for name in ("task", "source") if (value := getattr(arguments, name))}
+    directory = read_paths(arguments).records
     records = [
         record
-        for _, record in read_records(arguments.records)
+        for _, record in read_records(directory)
         if all(getattr(record, name) == value for name, value in wanted.items())
     ]
     if not records:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
-        raise DataMissingError(
-            f"{arguments.records}: no records{which}; python -m elmo_bench publish makes some"
-        )
+        raise DataMissingError(f"{directory}: no records{which}; python -m elmo_bench publish makes some")
     print(summarise(records))
 
 
@@ -54,10 +54,11 @@ def print_gains(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "--gains: needs --source and takes no --task; the gains of a source are shown together"
         )
-    gains = find_gains(read_library(arguments.records), arguments.source)
+    records = read_paths(arguments).records
+    gains = find_gains(read_library(records), arguments.source)
     if not gains:
         raise DataMissingError(
-            f"{arguments.records}: no task has published runs with and without ELMo on source "
+            f"{records}: no task has published runs with and without ELMo on source "
             f"{arguments.source}; python -m elmo_bench publish copies finished runs there"
         )
     if arguments.figure:

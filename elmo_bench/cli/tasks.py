@@ -8,8 +8,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from textwrap import fill
 
-from elmo_bench.config import HubConfig, PathsConfig, TaskConfig, nearest, read_config
-from elmo_bench.types import UsageError
+from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.config import HubConfig, PathsConfig, TaskConfig
 
 HELP = """list the tasks with their sources and corpora: are the data here, which licence, how to get them
 
@@ -18,7 +18,7 @@ A corpus marked * is what data=SOURCE means by itself. `generated`: this project
 EXAMPLE = (
     "python -m elmo_bench tasks\n"
     "  python -m elmo_bench tasks ner --json\n"
-    "  python -m elmo_bench tasks --set paths.data=/corpora"
+    "  python -m elmo_bench tasks paths.data=/corpora"
 )
 OWN = "files"  # the source that has no place of its own
 
@@ -46,28 +46,17 @@ class CorpusStatus:
 def configure(parser: argparse.ArgumentParser) -> None:
     """Which tasks, where to look, and for whom."""
     parser.add_argument("tasks", nargs="*", metavar="TASK", help="all of them by default")
-    parser.add_argument(
-        "--set", action="append", default=[], metavar="KEY=VALUE", help="an override, as for run.py"
-    )
+    take_overrides(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print every task with its corpora."""
-    from elmo_bench.catalog import list_tasks
-    from elmo_bench.sweep.composition import compose
+    from elmo_bench.catalog import list_tasks, read_task
 
-    known = list_tasks()
-    for name in arguments.tasks:
-        if name not in known:
-            raise UsageError(
-                f"there is no task {name!r}{nearest(name, known)} (there are: {', '.join(known)})"
-            )
-    listing = {}
-    for name in arguments.tasks or known:
-        values = compose([f"task={name}", *arguments.set])
-        task = read_config(TaskConfig, values["task"], "task")
-        listing[name] = (task, list(find_corpora(task, read_config(PathsConfig, values["paths"], "paths"))))
+    paths = read_paths(arguments)
+    chosen = [read_task(name) for name in arguments.tasks or list_tasks()]
+    listing = {task.name: (task, list(find_corpora(task, paths))) for task in chosen}
     if arguments.json:
         print(json.dumps({name: as_plain(*entry) for name, entry in listing.items()}, indent=1))
     else:

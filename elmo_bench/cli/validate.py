@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 
+from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.types import say_on_stderr
 
@@ -19,12 +20,12 @@ EXAMPLE = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The words that run.py takes."""
-    parser.add_argument("overrides", nargs="+", metavar="OVERRIDE", help="task=ner data=open ...")
+    take_overrides(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Print what every part of the run looks like; the first fault decides the exit code."""
-    from elmo_bench.sweep.composition import compose
+    from elmo_bench.sweep.compose import compose
 
     config = read_config(RunConfig, compose(arguments.overrides))
     from elmo_bench.run.check import Inspection

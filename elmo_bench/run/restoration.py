@@ -114,7 +114,7 @@ def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, An
     known = dict(config["paths"])
     for name in places:
         if name not in known:
-            raise UsageError(f"--place {name}: there is no such place (there are: {', '.join(known)})")
+            raise UsageError(f"paths.{name}: the run has no such path (there are: {', '.join(known)})")
     return {**config, "paths": {**known, **places}}
 
 

@@ -29,7 +29,7 @@ def test_every_command_shows_an_example(name: str, capsys: pytest.CaptureFixture
 
 
 def test_every_task_is_listed_with_every_corpus(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    assert main(["tasks", "--json", "--set", f"paths.local={tmp_path}"]) == 0
+    assert main(["tasks", "--json", f"paths.local={tmp_path}"]) == 0
     listing = json.loads(capsys.readouterr().out)
     assert sorted(listing) == TASKS
     for task in listing.values():
@@ -40,7 +40,7 @@ def test_every_task_is_listed_with_every_corpus(capsys: pytest.CaptureFixture[st
 
 
 def test_a_corpus_is_here_split_by_split(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    command = ["tasks", "pos", "--set", f"paths.data={tmp_path}"]
+    command = ["tasks", "pos", f"paths.data={tmp_path}"]
     assert main(command) == 0
     before = capsys.readouterr().out
     assert f"expected: {tmp_path / 'pos' / 'ewt-train.conllu'}" in before
@@ -52,7 +52,7 @@ def test_a_corpus_is_here_split_by_split(capsys: pytest.CaptureFixture[str], tmp
 
 
 def test_a_corpus_of_the_hub_says_where_from(capsys: pytest.CaptureFixture[str], tmp_path: Path) -> None:
-    command = ["tasks", "ner", "--set", f"paths.local={tmp_path}"]
+    command = ["tasks", "ner", f"paths.local={tmp_path}"]
     assert main(command) == 0
     printed = capsys.readouterr().out
     assert re.search(r"data=paper +conll2003\* +columns +hub ", printed)
@@ -72,7 +72,7 @@ def test_a_mistyped_task_is_a_usage_error(capsys: pytest.CaptureFixture[str]) ->
 
 
 def test_the_doctor_finds_this_machine_well(capsys: pytest.CaptureFixture[str], cache: str) -> None:
-    assert main(["doctor", "--set", cache]) == 0
+    assert main(["doctor", cache]) == 0
     printed = capsys.readouterr().out
     assert "problem" not in printed
     assert "self-check         engine and model differ by" in printed

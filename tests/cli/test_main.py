@@ -16,7 +16,7 @@ def test_a_place_that_cannot_be_written_to_is_named(
     publish(tmp_path / "records", make_record("pos", 1, 20, ELMO), 20)
     occupied = tmp_path / "occupied"
     occupied.write_text("a file where a directory is needed")
-    code = main(["report", "--records", str(tmp_path / "records"), "--output", str(occupied / "report")])
+    code = main(["report", f"paths.records={tmp_path / 'records'}", "--output", str(occupied / "report")])
     error = capsys.readouterr().err
     assert code == 1
     assert error.startswith("error: ")

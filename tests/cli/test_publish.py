@@ -25,7 +25,7 @@ def write_model(root: Path, name: str, **changes: Any) -> Path:
 
 
 def publish(root: Path, *places: Path) -> int:
-    folders = [f"--from={root / 'runs'}", f"--models={root / 'models'}", f"--to={root / 'records'}"]
+    folders = [f"paths.{name}={root / name}" for name in ("runs", "models", "records")]
     return main(["publish", *map(str, places), *folders])
 
 

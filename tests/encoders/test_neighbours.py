@@ -93,7 +93,7 @@ def places(tmp_path: Path) -> list[str]:
     text.write_text("a fine play\nthe play was long\nthey play well\nno match here\n")
     rows = {"play": "1 0 0", "game": "0.9 0.1 0", "fine": "0 1 0", "long": "0 0.9 0.2", "they": "0 0 1"}
     vectors.write_text("".join(f"{word} {row}\n" for word, row in rows.items()))
-    words = ["--encoder", "words", "--set", f"encoder.file={vectors}", "--vectors", str(vectors)]
+    words = ["--encoder", "words", f"encoder.file={vectors}", "--vectors", str(vectors)]
     return ["neighbours", "play", "--corpus", str(text), *words]
 
 
@@ -121,7 +121,7 @@ def test_a_record_is_kept_once_beside_those_of_runs(
     places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for said in ("kept as", "already kept as"):
-        assert main([*places, "--record", str(tmp_path / "records")]) == 0
+        assert main([*places, "--record", f"paths.records={tmp_path / 'records'}"]) == 0
         assert capsys.readouterr().err.splitlines()[-1].startswith(said)
     ((path, record),) = read_records_of(NeighboursRecord, tmp_path / "records")
     assert path.parent.name == "neighbours"

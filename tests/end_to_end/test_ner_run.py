@@ -59,9 +59,7 @@ def test_the_record_scores_what_its_counts_say(root: Path) -> None:
 
 
 def test_what_was_tried_out_is_not_published(root: Path) -> None:
-    folders = [
-        f"--{name}={root / place}" for name, place in (("from", "runs"), ("models", "x"), ("to", "records"))
-    ]
+    folders = [*places(root), f"paths.models={root / 'models'}"]
     code, output, errors = finish("elmo_bench", "publish", *folders, script="-m")
     assert code == 0, errors
     assert "0 new, 0 there already, 2 left out: tried out" in output
@@ -104,7 +102,7 @@ def test_settings_are_chosen_without_opening_the_test_data(tmp_path: Path) -> No
     )  # fmt: skip
     code, _, errors = finish(*command)
     assert code == 3 and "test.conll: no such file" in errors
-    code, output, errors = finish(*command, "evaluate.splits=dev")
+    code, _, errors = finish(*command, "evaluate.splits=dev")
     assert code == 0, errors
     (result,) = tmp_path.glob("runs/ner/*/result.json")
     record = read_record(result)

@@ -133,8 +133,8 @@ def test_damaged_weights_are_refused(
         (["no-such-run", "file"], 3, "expected the directory of a finished run"),
         (["RUN", "no-such-file"], 3, "no-such-file: no such file"),
         (["RUN", "FILE", "--format", "xml"], 2, "format=xml"),
-        (["RUN", "FILE", "--place", "date=/tmp"], 2, "there is no such place"),
-        (["RUN", "FILE", "--place", "data"], 2, "expected NAME=DIR"),
+        (["RUN", "FILE", "paths.date=/tmp"], 2, "there is no such key; did you mean 'paths.data'?"),
+        (["RUN", "FILE", "seed=2"], 2, "seed: there is no such key"),
     ],
 )
 def test_what_is_not_there_is_named(

@@ -21,7 +21,7 @@ from filelock import FileLock
 from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
-from elmo_bench.cli import store as command
+from elmo_bench.cli.main import main
 from elmo_bench.encoders import shards
 from elmo_bench.encoders import store as store_module
 from elmo_bench.encoders.protocol import EncoderCard
@@ -44,7 +44,7 @@ def small_shards(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.fixture
 def whole(tmp_path: Path) -> Path:
     """A store that was filled without interruption."""
-    root = tmp_path / "whole"
+    root = tmp_path / "whole" / "store"
     fill(root)
     assert len(list(root.rglob("*.npy"))) > 5
     return root
@@ -270,9 +270,7 @@ def test_clean_leaves_what_is_being_filled(whole: Path, capsys: pytest.CaptureFi
     child = multiprocessing.get_context("fork").Process(target=holding)
     child.start()
     assert ready.wait(timeout=20)
-    parser = command.argparse.ArgumentParser()
-    command.configure(parser)
-    command.run(parser.parse_args(["clean", "--all", "--root", str(whole)]))
+    assert main(["store", "clean", "--all", f"paths.cache={whole.parent}"]) == 0
     done.set()
     child.join()
     assert f"{unit} is being filled by another process and stays\n0 bytes freed" in capsys.readouterr().out

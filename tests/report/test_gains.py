@@ -79,7 +79,7 @@ def test_the_command_prints_the_table_and_writes_the_figure(
 ) -> None:
     gains(tmp_path / "records", *pair(1, 20, 26))
     figure = tmp_path / "gains.svg"
-    place = ["--records", str(tmp_path / "records")]
+    place = [f"paths.records={tmp_path / 'records'}"]
     assert main(["summary", *place, "--source", "sample", "--gains", "--figure", str(figure)]) == 0
     assert re.search(
         r"^\| .* \| accuracy \| 50\.0 \| 65\.0 \| \+15\.0 \| 1 \|$", capsys.readouterr().out, re.M

@@ -270,7 +270,7 @@ def test_csv_holds_no_formulas() -> None:
 
 
 def test_without_records_the_command_says_what_to_do(tmp_path: Path, capsys: Any) -> None:
-    assert main(["report", "--records", str(tmp_path), "--output", str(tmp_path / "out")]) == 3
+    assert main(["report", f"paths.records={tmp_path}", "--output", str(tmp_path / "out")]) == 3
     error = capsys.readouterr().err
     assert "no published runs" in error
     assert "+experiment=table1" in error
@@ -279,7 +279,7 @@ def test_without_records_the_command_says_what_to_do(tmp_path: Path, capsys: Any
 
 def test_the_command_writes_four_files(records: Path, tmp_path: Path, capsys: Any) -> None:
     output = tmp_path / "out"
-    assert main(["report", "--records", str(records), "--output", str(output), "--resamples", "100"]) == 0
+    assert main(["report", f"paths.records={records}", "--output", str(output), "--resamples", "100"]) == 0
     assert sorted(path.name for path in output.iterdir()) == [
         "TABLES.md",
         "index.html",

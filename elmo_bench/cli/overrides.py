@@ -1,0 +1,40 @@
+"""Overrides on the command line of every command: the same words as for run.py, such as paths.records=DIR."""
+
+from __future__ import annotations
+
+import argparse
+import re
+from collections.abc import Sequence
+from pathlib import Path
+
+from elmo_bench.config import PathsConfig
+
+OVERRIDE = re.compile(r"(\+{0,2}[A-Za-z_][\w@./]*=|~[A-Za-z_][\w@./]*)")
+
+
+def take_overrides(parser: argparse.ArgumentParser) -> None:
+    """Let a command have overrides; `main` takes them out before argparse sees the other words."""
+    parser.set_defaults(overrides=[])
+    parser.epilog = (
+        f"KEY=VALUE overrides the configuration as for run.py: paths.records=DIR\n\n{parser.epilog}"
+    )
+
+
+def split_overrides(words: Sequence[str]) -> tuple[list[str], list[str]]:
+    """The overrides among the words of a command line, and the others; an existing file is no override."""
+    chosen = [word for word in words if OVERRIDE.match(word) and not Path(word).exists()]
+    return chosen, [word for word in words if word not in chosen]
+
+
+def read_paths(arguments: argparse.Namespace) -> PathsConfig:
+    """The paths of this machine, with the overrides of the command."""
+    from elmo_bench.sweep.compose import compose_paths
+
+    return compose_paths(arguments.overrides)
+
+
+def read_moved(arguments: argparse.Namespace) -> dict[str, Path]:
+    """Only the paths that the command line overrides: the others are those of the run."""
+    paths = read_paths(arguments)
+    names = [word.partition("=")[0].lstrip("+").removeprefix("paths.") for word in arguments.overrides]
+    return {name: getattr(paths, name) for name in names}

@@ -1,0 +1,218 @@
+"""From overrides to values: Hydra composes the files of `conf`, of installed packages and of the user."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import hydra
+from hydra.core.config_loader import ConfigLoader
+from hydra.core.config_search_path import ConfigSearchPath
+from hydra.core.config_store import ConfigStore
+from hydra.core.global_hydra import GlobalHydra
+from hydra.core.object_type import ObjectType
+from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
+from hydra.core.plugins import Plugins
+from hydra.errors import HydraException, OverrideParseException
+from hydra.plugins.search_path_plugin import SearchPathPlugin
+from hydra.types import RunMode
+from omegaconf import DictConfig, OmegaConf, open_dict, read_write
+from omegaconf.errors import OmegaConfBaseException
+
+from elmo_bench.catalog import CONF, add_corpora, directories
+from elmo_bench.config import PathsConfig, nearest, read_config
+from elmo_bench.types import UsageError
+
+MACHINE = "machine"  # conf/machine.yaml: the paths alone
+OPTIONS_FILE = "options.json"  # a directory with this file is a model
+PROVIDER = "elmo_bench"
+REQUIRED = {
+    "config": "task",
+    "finetune": "task",
+    "pretrain": "bilm",
+}  # groups without a default, by primary file
+
+
+class RegisteredDirectories(SearchPathPlugin):
+    """Adds the directories of installed packages and of the user to Hydra's search path."""
+
+    def manipulate_search_path(self, search_path: ConfigSearchPath) -> None:
+        for directory in directories()[1:]:  # the first is ours
+            search_path.append(PROVIDER, f"file://{directory}")
+
+
+class Composer:
+    """Composes configurations; valid inside `open_composer`."""
+
+    def __init__(self, loader: ConfigLoader) -> None:
+        self.loader = loader
+
+    def parse(self, words: Sequence[str]) -> list[Override]:
+        """Overrides by Hydra's grammar."""
+        try:
+            return OverridesParser.create(config_loader=self.loader).parse_overrides(list(words))
+        except OverrideParseException as error:
+            raise UsageError(f"{error.override}: cannot be read as an override: {shorten(error)}") from None
+
+    def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
+        """One composed configuration with Hydra's own part; what is wrong with it is a UsageError."""
+        words = [word for override in self.parse(overrides) if (word := self._without_null(name, override))]
+        try:
+            return self.loader.load_configuration(name, words, mode)
+        except (HydraException, OmegaConfBaseException, ValueError) as error:
+            raise UsageError(self._explain(error, name, overrides)) from None
+
+    def values(self, name: str, overrides: Sequence[str]) -> dict[str, Any]:
+        """The resolved plain values of a job."""
+        return self.resolve(name, self.load(name, overrides))
+
+    def resolve(self, name: str, composed: DictConfig) -> dict[str, Any]:
+        """A composed configuration as plain values, without Hydra's own part."""
+        self._require_choice(name, composed)
+        with read_write(composed), open_dict(composed):
+            composed.pop("hydra")
+        try:
+            return to_values(composed)
+        except OmegaConfBaseException as error:
+            raise UsageError(shorten(error)) from None
+
+    def choices(self, group: str) -> list[str]:
+        """The names that a group offers."""
+        return sorted(self.loader.get_group_options(group, ObjectType.CONFIG))
+
+    def _require_choice(self, name: str, composed: DictConfig) -> None:
+        """Some groups have no default."""
+        if (group := REQUIRED.get(name)) and group not in composed:
+            raise UsageError(self._ask_for(group))
+
+    def _without_null(self, name: str, override: Override) -> str:
+        """GROUP=null as ~GROUP, since Hydra knows only the second form; nothing where null is the default."""
+        word, group = override.input_line or "", override.key_or_group
+        is_null = not override.is_delete() and not override.is_sweep_override() and override.value() is None
+        if not is_null or not self.is_group(override):
+            return word
+        return "" if group == REQUIRED.get(name) else f"~{group}"
+
+    def _ask_for(self, group: str) -> str:
+        names = self.choices(group)
+        return f"choose a {group}: {group}={names[0]} (there are: {', '.join(names)})"
+
+    def _explain(self, error: Exception, name: str, overrides: Sequence[str]) -> str:
+        """Hydra's message in one or two lines, with the nearest name that exists."""
+        message = str(error)
+        if match := re.search(r"Could not find '([\w@/]+)/([^'/]+)'", message):
+            group, choice = match[1], match[2]
+            names = self.choices(group)
+            hint = nearest(choice, names)
+            return f"{group}={choice}: there is no such choice{hint} (there are: {', '.join(names)})"
+        if match := re.search(r"You must specify '([^']+)'", message):
+            return self._ask_for(match[1])
+        if match := re.search(r"Could not (?:override|delete from config\.) '([^']+)'", message):
+            try:
+                composed = self._compose_choices(name, overrides)
+            except HydraException:
+                return f"{match[1]}: there is no such key"
+            self._require_choice(name, composed)  # a key of the missing choice is not wrong
+            return f"{match[1]}: there is no such key{nearest(match[1], list(_dotted(composed)))}"
+        return shorten(error)
+
+    def _compose_choices(self, name: str, overrides: Sequence[str]) -> DictConfig:
+        """The configuration that the chosen groups compose, before any value is overridden."""
+        kept = [override.input_line for override in self.parse(overrides) if self.is_group(override)]
+        return self.loader.load_configuration(name, [word for word in kept if word], RunMode.MULTIRUN)
+
+    def is_group(self, override: Override) -> bool:
+        """Whether an override chooses a file of a group, and does not change a value."""
+        return bool(self.loader.get_group_options(override.key_or_group, ObjectType.CONFIG))
+
+
+@contextmanager
+def open_composer(overrides: Sequence[str] = ()) -> Iterator[Composer]:
+    """Prepare Hydra for the registered directories and for the models under `paths.models`."""
+    Plugins.instance().register(RegisteredDirectories)
+    try:
+        opened = hydra.initialize_config_dir(str(CONF), version_base=None)
+    except HydraException as error:
+        raise UsageError(shorten(error)) from None
+    with opened:
+        composer = Composer(GlobalHydra.instance().config_loader())
+        _offer_models(composer, read_paths(composer, overrides))
+        _offer_finetuning(composer)
+        yield composer
+
+
+def compose(overrides: Sequence[str], name: str = "config") -> dict[str, Any]:
+    """The values that run.py would pass to a job for these overrides."""
+    with open_composer(overrides) as composer:
+        return composer.values(name, overrides)
+
+
+def compose_paths(overrides: Sequence[str]) -> PathsConfig:
+    """The paths of this machine, for commands that read nothing else of a configuration."""
+    with open_composer() as composer:
+        return read_config(PathsConfig, composer.values(MACHINE, overrides)["paths"], "paths")
+
+
+def read_paths(composer: Composer, overrides: Sequence[str]) -> PathsConfig:
+    """The paths alone of overrides that change other values too."""
+    words = [
+        override.input_line or ""
+        for override in composer.parse(overrides)
+        if override.key_or_group.startswith("paths.") and not override.is_sweep_override()
+    ]
+    return read_config(PathsConfig, composer.values(MACHINE, words)["paths"], "paths")
+
+
+def _offer_models(composer: Composer, paths: PathsConfig) -> None:
+    """Make encoder=NAME mean the directory NAME under paths.models, unless a file has that name."""
+    known = composer.choices("encoder")
+    for options in sorted(paths.models.glob(f"*/{OPTIONS_FILE}")):
+        name = options.parent.name
+        if name not in known:
+            node = {"name": name, "kind": "model", "directory": f"${{paths.models}}/{name}", "state": "reset"}
+            ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
+
+
+def _offer_finetuning(composer: Composer) -> None:
+    """Make every task a choice of the group `finetune` of conf/pretrain.yaml."""
+    for name in composer.choices("task"):
+        node = {
+            "defaults": ["/finetuning", {"override /task": name}],
+            "name": None,
+            "corpus": None,  # what only pre-training reads
+        }
+        ConfigStore.instance().store(name, node, group="finetune", package="_global_", provider=PROVIDER)
+
+
+def to_values(composed: DictConfig) -> dict[str, Any]:
+    """Resolved plain values; a task has the corpora that other files add to it."""
+    container = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
+    assert isinstance(container, dict)
+    values = {str(key): value for key, value in container.items()}
+    if isinstance(task := values.get("task"), dict) and "sources" in task:
+        values["task"] = add_corpora(task)
+    return values
+
+
+def shorten(error: Exception) -> str:
+    """The first line of a message of Hydra's or OmegaConf's, and the key that it is about."""
+    lines = str(error).splitlines() or [type(error).__name__]
+    key = next((line.partition("full_key:")[2].strip() for line in lines if "full_key:" in line), "")
+    if match := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'", lines[0]):
+        return f"{match[1]}: several values are a sweep: add -m"
+    if lines[0].startswith("Missing mandatory value"):
+        return f"{key}: a value is needed"
+    return f"{key}: {lines[0]}" if key and key not in lines[0] else lines[0]
+
+
+def _dotted(values: Mapping[Any, Any], prefix: str = "") -> Iterator[str]:
+    """Every key of a composed configuration, dotted."""
+    if isinstance(values, DictConfig):
+        values = OmegaConf.to_container(values, resolve=False)  # type: ignore[assignment]
+    for key, value in values.items():
+        yield f"{prefix}{key}"
+        if isinstance(value, dict):
+            yield from _dotted(value, f"{prefix}{key}.")
