@@ -9,7 +9,7 @@ from pathlib import Path
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.engine.embedder import Embedder, Precision, fingerprint_model
-from elmo_bench.bilm.files import find_model, load_bilm
+from elmo_bench.bilm.files import OPTIONS_FILE, find_model, load_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.types import DataMissingError
@@ -42,6 +42,11 @@ class DirectoryBilm(BilmPlugin):
     directory: Path
 
     def locate(self, context: EncoderContext) -> tuple[Path, Path]:
+        if not self.directory.exists():
+            raise DataMissingError(
+                f"{self.directory}: no such model (encoder.directory); expected a directory with "
+                f"{OPTIONS_FILE} and weights"
+            )
         return find_model(self.directory)
 
     def language_model(self, context: EncoderContext) -> Path:

@@ -1,0 +1,9 @@
+"""Contracts of plug-ins, to be called from anybody's tests: they raise AssertionError and say what is wrong.
+
+>>> from elmo_bench.testing import check_encoder
+>>> check_encoder(MyEncoder(pooling="first"), variants=[MyEncoder(pooling="last")])   # doctest: +SKIP
+"""
+
+from elmo_bench.testing.encoders import check_encoder
+
+__all__ = ["check_encoder"]

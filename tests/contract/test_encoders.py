@@ -1,0 +1,103 @@
+"""What every encoder of conf/encoder must hold; a new encoder is tested by being there."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+import torch
+
+from elmo_bench.bilm.files import save_bilm
+from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.settings import BilmOptions
+from elmo_bench.config import EncoderConfig
+from elmo_bench.encoders.bilm import BilmPlugin
+from elmo_bench.encoders.find import load_plugin
+from elmo_bench.encoders.protocol import EncoderContext, EncoderPlugin
+from elmo_bench.testing import check_encoder
+from elmo_bench.testing.encoders import PLAIN
+from elmo_bench.types import DataMissingError, UsageError
+from tests.conftest import PROJECT
+from tests.support.composition import run_config
+
+ENCODERS = sorted(path.stem for path in (PROJECT / "conf" / "encoder").glob("*.yaml"))
+TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2}  # of the largest value, whatever else is encoded
+
+
+@pytest.fixture(scope="module")
+def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("encoders")
+
+
+@pytest.fixture(scope="module")
+def files(root: Path) -> dict[str, dict[str, Any]]:
+    """Settings of encoders that read files: small files of the kind that they expect."""
+    sizes = BilmOptions(filters=((1, 8), (2, 8)), highways=1, cell_dim=12, projection_dim=6)
+    model = root / "files" / "model"
+    save_bilm(BiLM(sizes, torch.Generator().manual_seed(1)), model)
+    vectors = root / "files" / "vectors.txt"
+    rows = "".join(f"{word} {index}.5 {index % 3}\n" for index, word in enumerate(PLAIN))
+    vectors.write_text(rows, encoding="utf-8")
+    return {
+        "directory": {"directory": model},
+        "weights": {"options": model / "options.json", "weights": model / "weights.safetensors"},
+        "file": {"file": vectors},
+    }
+
+
+def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[EncoderPlugin, EncoderContext]:
+    """The encoder of a file of conf/encoder, as a run finds it, on small files."""
+    mandatory = {
+        "model": [f"encoder.directory={files['directory']['directory']}"],
+        "file": [f"encoder.{key}={path}" for key, path in files["weights"].items()],
+    }
+    tiny = ["bilm@encoder.bilm=tiny"] if name in ("sample", "untrained") else []
+    config = run_config("task=ner", f"encoder={name}", *mandatory.get(name, ()), *tiny, root=root)
+    settings = config.encoder.settings
+    for key, small in files.items():
+        if key in settings:
+            settings |= small
+    values = {"name": name, "plugin": config.encoder.plugin, **settings}
+    context = EncoderContext(name, config.paths, config.trainer, lambda message: None)
+    return load_plugin(EncoderConfig.model_validate(values)), context
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_every_encoder_holds_the_contract(name: str, root: Path, files: dict[str, dict[str, Any]]) -> None:
+    plugin, context = choose(name, root, files)
+    variants = [replace(plugin, precision="bfloat16")] if isinstance(plugin, BilmPlugin) else []
+    tolerance = TOLERANCE[getattr(plugin, "precision", "float32")]
+    card = check_encoder(plugin, variants=variants, tolerance=tolerance, context=context)
+    assert card.name == name
+    assert card.parameters
+
+
+@pytest.mark.parametrize("name", ["model", "untrained"])
+def test_half_precision_holds_it_within_its_own_accuracy(
+    name: str, root: Path, files: dict[str, dict[str, Any]]
+) -> None:
+    plugin, context = choose(name, root, files)
+    half = replace(plugin, precision="bfloat16")
+    check_encoder(half, variants=[plugin], tolerance=TOLERANCE["bfloat16"], context=context)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_unknown_setting_is_refused(name: str, root: Path, files: dict[str, dict[str, Any]]) -> None:
+    plugin, _ = choose(name, root, files)
+    path = f"{type(plugin).__module__}.{type(plugin).__name__}"
+    config = EncoderConfig.model_validate({"name": name, "plugin": path, "no_such_setting": 1})
+    with pytest.raises(UsageError, match=r"^encoder\.no_such_setting: there is no such key"):
+        load_plugin(config)
+
+
+@pytest.mark.parametrize("name", ["file", "model", "small", "small_open", "words"])
+def test_a_missing_file_is_named_with_its_key(
+    name: str, root: Path, files: dict[str, dict[str, Any]]
+) -> None:
+    plugin, context = choose(name, root, files)
+    for key in ("directory", "options", "weights", "file"):
+        if hasattr(plugin, key):
+            with pytest.raises(DataMissingError, match=rf"absent: no such .*\(encoder\.{key}\)"):
+                replace(plugin, **{key: root / "absent"}).find(context)
