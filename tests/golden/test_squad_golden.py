@@ -10,6 +10,16 @@ import pytest
 from elmo_bench.cli.score import squad_figures
 
 
+FILES = Path(__file__).parent / "files"
+
+
+def test_both_figures_are_the_official_ones_on_the_generated_world() -> None:
+    figures = squad_figures(FILES / "squad_dataset.json", FILES / "squad_predictions.json")
+    expected = json.loads((FILES / "squad_scores.json").read_text())
+    assert {name: figures[name] for name in expected} == expected  # as floats: same order of summing
+    assert 0 < figures["answered"] < figures["questions"]
+
+
 def test_both_figures_are_the_official_ones(shared: Path) -> None:
     golden = shared / "goldens" / "squad"
     expected = json.loads((golden / "expected.json").read_text())
