@@ -1,66 +1,245 @@
-"""Files and directories that are either whole or not there, whoever else is at work."""
+"""Writing files and directories so that they are whole or absent, and locks between processes.
+
+Every write goes to a temporary name in the target's directory, which is renamed once it is on the disk.
+A write that fails leaves the old content and removes its temporary; only a killed process leaves one behind.
+The name of a temporary is `.<name of the target>-<8 hexadecimal digits>.tmp`. Whoever holds the lock under
+which a target is written removes such leftovers with `remove_leftovers`.
+"""
 
 from __future__ import annotations
 
+import errno
 import os
+import re
+import secrets
 import shutil
-import tempfile
+import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock, FileLock, Timeout
 
-from elmo_bench.types import Say
+from elmo_bench.hashing import hash_file_once
+from elmo_bench.types import BusyError, Say
+
+CHECKSUMS = "SHA256SUMS"
+"""The checksums of a directory's files, in the form that `sha256sum -c` reads."""
+
+_TEMPORARY = re.compile(r"\.(?P<target>.+)-[0-9a-f]{8}\.tmp", re.DOTALL)
+_CHECKSUM = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>.+)")
 
 
-def write_atomically(path: Path, content: bytes) -> None:
+def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
     """Write a file whole, or leave what was there before."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    handle, name = tempfile.mkstemp(prefix=f".{path.name}-", dir=path.parent)
+    with atomic_file(path) as file:
+        for part in parts:
+            file.write(part)
+
+
+@contextmanager
+def atomic_file(path: Path) -> Iterator[BinaryIO]:
+    """A file to write to; it replaces `path` when the block ends without an error."""
+    with atomic_path(path) as temporary, temporary.open("xb") as file:
+        yield file
+
+
+@contextmanager
+def atomic_path(path: Path) -> Iterator[Path]:
+    """A free name for a library to write to; the file replaces `path` if the block ends without an error."""
+    temporary = _temporary(path)
     try:
-        with os.fdopen(handle, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(file.fileno())
-        Path(name).replace(path)
+        path.parent.mkdir(parents=True, exist_ok=True)
+        yield temporary
+        move_into_place(temporary, path)
     except OSError as error:
-        Path(name).unlink(missing_ok=True)
-        raise OSError(error.errno, f"{path} could not be written: {error.strerror}") from error
+        if error.filename in (None, str(temporary)):  # else it is about another file, and says so
+            raise name_file(error, path) from error
+        raise
+    finally:
+        with suppress(OSError):
+            temporary.unlink(missing_ok=True)
+
+
+@contextmanager
+def atomic_directory(target: Path) -> Iterator[Path]:
+    """An empty directory to fill; with checksums it replaces `target` if the block ends without an error."""
+    temporary = _temporary(target)
+    try:
+        temporary.mkdir(parents=True)
+        yield temporary
+        _write_checksums(temporary)
+        remove(target)
+        temporary.replace(target)
+        _sync_directory(target.parent)
+    except OSError as error:
+        if error.filename is None or str(error.filename).startswith(str(temporary)):
+            raise name_file(error, target) from error
+        raise
+    finally:
+        shutil.rmtree(temporary, ignore_errors=True)
 
 
 def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
-    """Fill a directory exactly once, however many processes ask for it and whenever they are killed."""
-    if target.is_dir():
+    """Fill a directory once, however many processes ask for it; a damaged one is made again."""
+    if find_damage(target) is None:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with waiting_lock(target.with_name(f".{target.name}.lock"), f"{target.name} is being made", say):
-        if not target.is_dir():
-            partial = Path(tempfile.mkdtemp(prefix=f".{target.name}-", dir=target.parent))
-            try:
-                make(partial)
-                partial.chmod(0o755)  # mkdtemp makes it private
-                partial.replace(target)
-            finally:
-                shutil.rmtree(partial, ignore_errors=True)
+        damage = find_damage(target)  # another process may have made it meanwhile
+        if damage is not None:
+            if os.path.lexists(target):
+                say(f"{target}: {damage}; making it again")
+            remove_leftovers(target.parent, target.name)
+            with atomic_directory(target) as directory:
+                make(directory)
     return target
 
 
-def nearest_directory(place: Path) -> Path:
-    """The nearest directory above a place that is there, or the place itself."""
-    return next(folder for folder in (place, *place.absolute().parents) if folder.exists())
+def find_damage(directory: Path) -> str | None:
+    """What is wrong with a directory that `atomic_directory` made; None if every file has its checksum."""
+    if not directory.is_dir():
+        return "not a directory" if os.path.lexists(directory) else "not there"
+    checksums = directory / CHECKSUMS
+    if checksums.is_symlink():
+        return f"{CHECKSUMS} is not a plain file"
+    try:
+        lines = checksums.read_text(encoding="utf-8").splitlines()
+    except FileNotFoundError:
+        return f"{CHECKSUMS} is missing"
+    except (OSError, UnicodeDecodeError):
+        return f"{CHECKSUMS} is damaged"
+    unlisted = {path.relative_to(directory).as_posix() for path in _visible_files(directory)} - {CHECKSUMS}
+    for line in lines:
+        entry = _CHECKSUM.fullmatch(line)
+        if entry is None:
+            return f"{CHECKSUMS} is damaged"
+        reason = _file_damage(directory / entry["name"], entry["digest"])
+        if reason:
+            return f"{entry['name']} {reason}"
+        unlisted.discard(entry["name"])
+    return f"{min(unlisted)} is not listed in {CHECKSUMS}" if unlisted else None
+
+
+def remove_leftovers(directory: Path, name: str | None = None) -> None:
+    """Delete temporaries of killed processes: those of one target, or of all targets in a directory.
+
+    The caller holds the lock under which these targets are written, so no temporary is still in use.
+    """
+    if not directory.is_dir():
+        return
+    for path in directory.iterdir():
+        match = _TEMPORARY.fullmatch(path.name)
+        if match and name in (None, match["target"]):
+            remove(path)
+
+
+def remove(path: Path) -> None:
+    """Delete whatever has this path: a file, a link (not its target), a whole directory, or nothing."""
+    if path.is_dir() and not path.is_symlink():
+        shutil.rmtree(path)
+    else:
+        path.unlink(missing_ok=True)
+
+
+def move_into_place(temporary: Path, path: Path) -> None:
+    """Rename a complete file to its final name, after its content has reached the disk."""
+    _sync(temporary)
+    temporary.replace(path)
+    _sync_directory(path.parent)
+
+
+def name_file(error: OSError, path: Path) -> OSError:
+    """The same error about the file a person knows, instead of none or a temporary one."""
+    reason = error.strerror or str(error).partition("\n")[0]
+    return OSError(error.errno or errno.EIO, reason, str(path))
+
+
+def nearest_directory(path: Path) -> Path:
+    """The nearest existing directory above a path, or the path itself."""
+    return next(folder for folder in (path, *path.absolute().parents) if folder.exists())
 
 
 @contextmanager
 def waiting_lock(path: Path, what: str, say: Say) -> Iterator[None]:
-    """A file lock that says so when another process holds it."""
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0.1)
-    except Timeout:
+    """Hold a lock; if another process has it, log that and wait. `what` reads "<something> is being made"."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = try_lock(path)
+    if lock is None:
         say(f"waiting: {what} by another process")
+        lock = FileLock(path)
         lock.acquire()
     try:
         yield
     finally:
         lock.release()
+
+
+@contextmanager
+def immediate_lock(path: Path, message: str) -> Iterator[None]:
+    """Hold a lock; if another process has it, fail with the message."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    lock = try_lock(path)
+    if lock is None:
+        raise BusyError(message)
+    try:
+        yield
+    finally:
+        lock.release()
+
+
+def try_lock(path: Path) -> BaseFileLock | None:
+    """A lock held from now on, until it is released or this process ends; None if another process has it."""
+    lock = FileLock(path)
+    try:
+        lock.acquire(timeout=0)
+    except Timeout:
+        return None
+    return lock
+
+
+def _temporary(target: Path) -> Path:
+    return target.with_name(f".{target.name}-{secrets.token_hex(4)}.tmp")
+
+
+def _sync(path: Path) -> None:
+    """Wait until the content of a file is on the disk."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)
+
+
+def _sync_directory(path: Path) -> None:
+    """The same for a directory's list of names, where the file system can: the files are whole either way."""
+    with suppress(OSError):
+        _sync(path)
+
+
+def _write_checksums(directory: Path) -> None:
+    files = sorted(_visible_files(directory))
+    lines = [f"{hash_file_once(path)}  {path.relative_to(directory).as_posix()}\n" for path in files]
+    (directory / CHECKSUMS).write_text("".join(lines), encoding="utf-8", newline="\n")
+    for path in [*files, directory / CHECKSUMS]:
+        _sync(path)
+    for path in {path.parent for path in files} | {directory}:
+        _sync_directory(path)
+
+
+def _visible_files(directory: Path) -> Iterator[Path]:
+    """Every file but hidden ones, which desktops and network file systems add."""
+    return (path for path in directory.rglob("[!.]*") if path.is_file())
+
+
+def _file_damage(path: Path, digest: str) -> str | None:
+    """A link or a device in a file's place counts as damage: its content may change behind our back."""
+    try:
+        if not stat.S_ISREG(path.lstat().st_mode):
+            return "is not a plain file"
+        return None if hash_file_once(path) == digest else "differs from its checksum"
+    except FileNotFoundError:
+        return "is missing"
+    except OSError as error:
+        return f"cannot be read ({error.strerror})"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import tempfile
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -11,7 +10,7 @@ from typing import Any, Literal, TypeVar
 import numpy as np
 from pydantic import BaseModel, ConfigDict, ValidationError
 
-from elmo_bench.files import write_atomically
+from elmo_bench.files import atomic_file, write_atomically
 from elmo_bench.types import Counts, DamagedFileError
 
 
@@ -231,10 +230,8 @@ def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
         split: np.array([[row.get(name, 0.0) for name in columns] for row in rows], dtype=np.float64)
         for split, rows in counts.items()
     }
-    with tempfile.TemporaryFile() as file:
+    with atomic_file(path) as file:
         np.savez_compressed(file, allow_pickle=False, columns=np.array(columns, dtype=str), **arrays)
-        file.seek(0)
-        write_atomically(path, file.read())
 
 
 def read_counts(path: Path) -> dict[str, list[Counts]]:

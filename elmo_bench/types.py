@@ -75,6 +75,10 @@ class DataMissingError(BenchError):
     exit_code = 3
 
 
+class BusyError(BenchError):
+    """Another process holds the lock; the same command works when that process has ended."""
+
+
 class InterruptedRunError(BenchError):
     """The run was asked to stop; its checkpoint is written and the same command goes on from it."""
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -15,6 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
+from elmo_bench.files import atomic_path
 from elmo_bench.types import DamagedFileError, DataError, DataMissingError
 
 Array = NDArray[np.generic]
@@ -38,17 +38,23 @@ def read_arrays(path: Path, shapes: Shapes) -> dict[str, Array]:
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> str:
     """Write arrays as HDF5 or safetensors, by the suffix; gives the sha256 of their content."""
-    unfinished = path.with_name(f"{path.name}.{os.getpid()}.part")
     digest = hash_arrays(arrays)
-    if path.suffix == ".safetensors":
-        contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-        save_file(contiguous, unfinished, metadata={"sha256": digest})
-    else:
-        with h5py.File(unfinished, "w") as file:
-            for name, array in arrays.items():
-                file.create_dataset(name, data=array)
-    unfinished.replace(path)
+    with atomic_path(path) as temporary:
+        if path.suffix == ".safetensors":
+            contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+            _save_safetensors(contiguous, temporary, digest)
+        else:
+            with h5py.File(temporary, "w") as file:
+                for name, array in arrays.items():
+                    file.create_dataset(name, data=array)
     return digest
+
+
+def _save_safetensors(arrays: dict[str, Array], path: Path, digest: str) -> None:
+    try:
+        save_file(arrays, path, metadata={"sha256": digest})
+    except SafetensorError as error:  # a full disk, for instance
+        raise OSError(str(error)) from error
 
 
 def hash_arrays(arrays: Mapping[str, Array]) -> str:

@@ -19,6 +19,7 @@ import h5py
 import numpy as np
 from numpy.typing import NDArray
 
+from elmo_bench.files import move_into_place, write_atomically
 from elmo_bench.types import UsageError
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
@@ -96,7 +97,7 @@ class VectorFile:
                 os.fsync(file.fileno())
                 self._note(line)
                 yield line
-        self._unfinished.replace(self.path)
+        move_into_place(self._unfinished, self.path)
         self._progress.unlink()
 
     def _lay_out(self) -> None:
@@ -105,9 +106,8 @@ class VectorFile:
         (_lay_out_hdf5 if is_hdf5 else _lay_out_safetensors)(self._unfinished, self.layout)
 
     def _note(self, lines: int) -> None:
-        temporary = self._progress.with_name(self._progress.name + ".new")
-        temporary.write_text(json.dumps({"identity": self.layout.identity, "lines": lines}), encoding="utf-8")
-        temporary.replace(self._progress)
+        progress = {"identity": self.layout.identity, "lines": lines}
+        write_atomically(self._progress, json.dumps(progress).encode())
 
     def _places(self, first: int) -> Iterator[int]:
         """The byte offset of each line's values, from a line on."""

@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.data.lines import decode_line, fault, open_bytes, shown
+from elmo_bench.data.lines import fault, read_lines, shown
 from elmo_bench.types import DataError
 
 NAMES = {dict: "an object", list: "a list", str: "a string", int: "a number"}
@@ -59,9 +59,7 @@ class Place:
 
 def read_json(path: Path) -> Place:
     """The document of a JSON file."""
-    with open_bytes(path) as file:
-        lines = [decode_line(path, number, line) for number, line in enumerate(file, start=1)]
-    return parse_json(path, 1, "\n".join(lines))
+    return parse_json(path, 1, "\n".join(line for _, line in read_lines(path)))
 
 
 def parse_json(path: Path, first_line: int, text: str) -> Place:

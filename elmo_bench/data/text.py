@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import gzip
 import hashlib
-import zlib
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
 
+from elmo_bench.data.lines import read_lines
 from elmo_bench.types import DataError, DataMissingError, Words
 
 SENTENCE_START = "<S>"
@@ -46,22 +45,9 @@ class TextCorpus:
 def read_sentences(paths: Iterable[Path]) -> Iterator[Words]:
     """The non-empty lines of plain or gzipped shards, split at blanks, without holding a shard in memory."""
     for path in paths:
-        if not path.is_file():
-            raise DataMissingError(f"{path}: no such file; expected one tokenised sentence per line")
-        number = 0
-        try:
-            with gzip.open(path, "rb") if path.suffix == ".gz" else path.open("rb") as file:
-                for number, line in enumerate(file, start=1):  # noqa: B007 (read by the handler below)
-                    if words := tuple(line.decode("utf-8").split()):
-                        yield words
-        except UnicodeDecodeError as error:
-            raise DataError(
-                f"{path}:{number}: expected UTF-8 text, got {error.reason}; convert it"
-            ) from error
-        except (OSError, EOFError, zlib.error) as error:
-            raise DataError(
-                f"{path}:{number + 1}: expected readable text, got {error}; fetch it again"
-            ) from error
+        for _, line in read_lines(path):
+            if words := tuple(line.split()):
+                yield words
 
 
 @dataclass(frozen=True)

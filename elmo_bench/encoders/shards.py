@@ -9,25 +9,22 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-import os
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-from filelock import FileLock, Timeout
 from numpy.typing import NDArray
 
+from elmo_bench.files import immediate_lock, remove_leftovers, waiting_lock, write_atomically
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.types import BenchError
+from elmo_bench.types import BenchError, BusyError
 
 FORMAT = 1
 """Raised when the same unit would be planned or written in another way."""
-
-PARTIAL = ".partial"
 
 Values = NDArray[np.floating[Any]]
 
@@ -65,13 +62,12 @@ class UnitFiles:
             self.directory.mkdir(exist_ok=True)
         except OSError as error:
             raise _unwritable(self.directory, error) from error
-        stale = [*self.directory.glob("*" + PARTIAL)]
+        remove_leftovers(self.directory)
         if self._wrong_description():
-            stale += [*self.directory.glob("*.sha256"), *self.directory.glob("*.npy")]
-        for path in stale:
-            path.unlink(missing_ok=True)
+            for path in [*self.directory.glob("*.sha256"), *self.directory.glob("*.npy")]:
+                path.unlink(missing_ok=True)
         description = {"format": FORMAT, **self.identity, "about": self.about}
-        write_atomically(self.directory / "unit.json", json.dumps(description, indent=1).encode())
+        _write(self.directory / "unit.json", json.dumps(description, indent=1).encode())
 
     def write(self, number: int, values: Values) -> None:
         """Write one shard, then its checksum."""
@@ -81,8 +77,8 @@ class UnitFiles:
         content = np.ascontiguousarray(values).data.cast("B")
         digest = hashlib.sha256(header.getvalue())
         digest.update(content)
-        write_atomically(path, header.getvalue(), content)
-        write_atomically(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
+        _write(path, header.getvalue(), content)
+        _write(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
 
     def map(self, number: int) -> Values:
         """One shard as an array over its file."""
@@ -121,19 +117,10 @@ class UnitFiles:
         return None if fits else "another shape than planned"
 
 
-def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
-    """Write a file so that it is either whole or not there; what was there stays if that fails."""
-    partial = path.with_name(path.name + PARTIAL)
+def _write(path: Path, *parts: bytes | memoryview) -> None:
     try:
-        with partial.open("wb") as file:
-            for part in parts:
-                file.write(part)
-            file.flush()
-            # A checksum must not reach the disk before what it vouches for.
-            os.fsync(file.fileno())
-        partial.replace(path)
+        write_atomically(path, *parts)
     except OSError as error:
-        partial.unlink(missing_ok=True)
         raise _unwritable(path, error) from error
 
 
@@ -147,24 +134,17 @@ def _unwritable(path: Path, error: OSError) -> BenchError:
 @contextmanager
 def locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
     """Hold the only right to write to a unit; says so when another process has it."""
-    lock = _lock(directory)
-    try:
-        directory.parent.mkdir(parents=True, exist_ok=True)
-        lock.acquire(timeout=0)
-    except Timeout:
-        say(f"store: another process is filling {directory}; waiting for it")
-        lock.acquire()
-    except OSError as error:
-        raise _unwritable(directory, error) from error
-    try:
+    with ExitStack() as stack:
+        try:
+            stack.enter_context(waiting_lock(_lock_path(directory), f"{directory} is being filled", say))
+        except OSError as error:
+            raise _unwritable(directory, error) from error
         yield
-    finally:
-        lock.release()
 
 
-def _lock(directory: Path) -> FileLock:
-    # Beside the directory, so that removing a unit never removes a lock that others wait for.
-    return FileLock(directory.with_name(directory.name + ".lock"))
+def _lock_path(directory: Path) -> Path:
+    """Next to the directory, so that removing a unit never removes a lock that others wait for."""
+    return directory.with_name(directory.name + ".lock")
 
 
 @dataclass(frozen=True)
@@ -190,12 +170,12 @@ def list_units(root: Path) -> list[UnitSummary]:
 def remove_unit(directory: Path) -> bool:
     """Delete a unit, or answer False because a process is filling it."""
     try:
-        with _lock(directory).acquire(timeout=0):
+        with immediate_lock(_lock_path(directory), f"{directory} is being filled by another process"):
             # The description goes last, so that a clean that is interrupted can be repeated.
             for path in sorted(directory.iterdir(), key=lambda path: path.name == "unit.json"):
                 path.unlink()
             directory.rmdir()
-    except Timeout:
+    except BusyError:
         return False
     return True
 

@@ -11,12 +11,12 @@ from pathlib import Path
 from typing import Literal
 
 import torch
-from filelock import FileLock, Timeout
 from safetensors.torch import save_file
 
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
+from elmo_bench.files import atomic_path, immediate_lock, remove_leftovers
 from elmo_bench.hashing import hash_file
 from elmo_bench.records import Record, read_record, write_counts, write_predictions, write_record
 from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
@@ -28,7 +28,7 @@ from elmo_bench.run.preparation import Prepared, prepare
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory
-from elmo_bench.types import BenchError, Counts, Prediction, Say, Scores
+from elmo_bench.types import Counts, Prediction, Say, Scores
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,15 @@ def run_job(config: RunConfig, say: Say) -> Outcome:
     prepared = prepare(config, say)
     directory, result = prepared.directory, prepared.directory / "result.json"
     directory.parent.mkdir(parents=True, exist_ok=True)
-    lock = FileLock(directory.with_name(f".{directory.name}.lock"))
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        raise BenchError(f"{directory}: another process is at this run; wait for it or stop it") from None
-    try:
+    lock = directory.with_name(f".{directory.name}.lock")
+    busy = f"{directory}: another process is doing this run; wait for it or stop it"
+    with immediate_lock(lock, busy):
+        remove_leftovers(directory)
         if config.force and result.exists():
             say(f"the earlier run is kept as {set_aside(directory)}")
         if result.exists():
             return Outcome("already done", read_record(result), directory)
         return Outcome("done", _execute(config, prepared, say), directory)
-    finally:
-        lock.release()
 
 
 def set_aside(directory: Path) -> Path:
@@ -87,8 +83,9 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
         "evaluating": time.perf_counter() - trained,
     }
     # The weights serve `predict` and `ensemble`; the record is written last and marks the run as done.
-    save_file({name: value.contiguous() for name, value in module.state_dict().items()}, directory / "head")
-    (directory / "head").replace(directory / "head.safetensors")
+    weights = {name: value.contiguous() for name, value in module.state_dict().items()}
+    with atomic_path(directory / "head.safetensors") as temporary:
+        save_file(weights, temporary)
     record = make_record(config, prepared, material, module, fitted, scores, seconds)
     write_record(directory / "result.json", record)
     shutil.rmtree(directory / "checkpoints", ignore_errors=True)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
-from filelock import FileLock, Timeout
+from filelock import BaseFileLock
+
+from elmo_bench.files import try_lock
 
 VISIBLE = "CUDA_VISIBLE_DEVICES"
-_held: list[FileLock] = []  # until the process ends
+_held: list[BaseFileLock] = []  # until the process ends
 
 
 def usable_gpus() -> list[str]:
@@ -37,10 +39,7 @@ def take_gpu(job: int, slots: Path) -> str | None:
 
 
 def _hold(path: Path) -> bool:
-    lock = FileLock(path)
-    try:
-        lock.acquire(timeout=0)
-    except Timeout:
-        return False
-    _held.append(lock)
-    return True
+    lock = try_lock(path)
+    if lock is not None:
+        _held.append(lock)
+    return lock is not None

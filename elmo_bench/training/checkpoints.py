@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
+from elmo_bench.files import move_into_place
 from elmo_bench.types import Say
 
 _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
@@ -23,13 +24,13 @@ class CheckpointDirectory:
     def save(self, trainer: pl.Trainer) -> None:
         """Write the trainer's state, then drop older ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        partial = self._directory / "writing"
+        partial = self._directory / ".writing.tmp"  # of all processes, which save together
         trainer.save_checkpoint(partial)
         if not trainer.is_global_zero:
             return  # the first process writes for all
         name = f"step-{trainer.global_step:09d}-{_hash(partial)}.ckpt"
         path = self._directory / name
-        partial.replace(path)
+        move_into_place(partial, path)
         for other in self._directory.glob("step-*.ckpt"):
             if other != path:
                 other.unlink()

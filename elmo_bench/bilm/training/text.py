@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -14,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_bench.data.text import read_sentences
+from elmo_bench.files import atomic_directory, remove_leftovers
 from elmo_bench.types import DataError, Words
 
 TOKENS_PER_CHUNK = 1 << 20
@@ -57,13 +57,10 @@ def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
     source = fingerprint_files(paths)
     mark = directory / "source.json"
     if not mark.is_file() or json.loads(mark.read_text()) != source:
-        partial = directory.with_name(directory.name + ".partial")
-        shutil.rmtree(partial, ignore_errors=True)
-        shutil.rmtree(directory, ignore_errors=True)
-        partial.mkdir(parents=True)
-        _write_encoded(paths, partial)
-        (partial / mark.name).write_text(json.dumps(source))
-        partial.rename(directory)
+        remove_leftovers(directory.parent, directory.name)
+        with atomic_directory(directory) as partial:
+            _write_encoded(paths, partial)
+            (partial / mark.name).write_text(json.dumps(source))
     types = (directory / "types.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
     return EncodedText(
         tuple(types),
