@@ -169,10 +169,12 @@ def read_paths(composer: Composer, overrides: Sequence[str]) -> PathsConfig:
 def _offer_models(composer: Composer, paths: PathsConfig) -> None:
     """Make encoder=NAME mean the directory NAME under paths.models, unless a file has that name."""
     known = composer.choices("encoder")
+    model = OmegaConf.to_container(OmegaConf.load(CONF / "encoder" / "model.yaml"))
+    assert isinstance(model, dict)
     for options in sorted(paths.models.glob(f"*/{OPTIONS_FILE}")):
         name = options.parent.name
         if name not in known:
-            node = {"name": name, "kind": "model", "directory": f"${{paths.models}}/{name}", "state": "reset"}
+            node = {**model, "name": name, "directory": f"${{paths.models}}/{name}"}
             ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
 
 

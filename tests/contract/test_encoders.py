@@ -12,6 +12,7 @@ import torch
 from elmo_bench.bilm.files import save_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
+from elmo_bench.catalog import list_choices
 from elmo_bench.config import EncoderConfig
 from elmo_bench.encoders.bilm import BilmPlugin
 from elmo_bench.encoders.find import load_plugin
@@ -19,10 +20,9 @@ from elmo_bench.encoders.protocol import EncoderContext, EncoderPlugin
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import PLAIN
 from elmo_bench.types import DataMissingError, UsageError
-from tests.conftest import PROJECT
 from tests.support.composition import run_config
 
-ENCODERS = sorted(path.stem for path in (PROJECT / "conf" / "encoder").glob("*.yaml"))
+ENCODERS = sorted(list_choices("encoder"))  # of installed packages too
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2}  # of the largest value, whatever else is encoded
 
 

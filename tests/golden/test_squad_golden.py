@@ -9,7 +9,6 @@ import pytest
 
 from elmo_bench.cli.score import squad_figures
 
-
 FILES = Path(__file__).parent / "files"
 
 
