@@ -16,7 +16,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from yaml import YAMLError
 
-from elmo_bench.config import TaskConfig, nearest, read_config
+from elmo_bench.config import TableConfig, TaskConfig, nearest, read_config
 from elmo_bench.types import UsageError
 
 CONF = Path(__file__).parent / "conf"
@@ -113,9 +113,21 @@ def list_corpora() -> dict[str, dict[str, frozenset[str]]]:
     }
 
 
-def _read_file(path: Path) -> dict[str, Any]:
+def list_tables() -> dict[str, TableConfig]:
+    """How experiments show their runs, by the experiment's name; one without a table is left out."""
+    tables = {}
+    for name, path in list_choices("experiment").items():
+        sweeper = _read_file(path, resolve=False).get("hydra", {}).get("sweeper", {})
+        if table := sweeper.get("table"):
+            swept = str(sweeper.get("params", {}).get("task", ""))
+            values = {"tasks": [task for task in swept.split(",") if task], **table}
+            tables[name] = read_config(TableConfig, values, f"{path}: hydra.sweeper.table")
+    return tables
+
+
+def _read_file(path: Path, resolve: bool = True) -> dict[str, Any]:
     try:
-        values = OmegaConf.to_container(OmegaConf.load(path), resolve=True)
+        values = OmegaConf.to_container(OmegaConf.load(path), resolve=resolve)
     except (OSError, ValueError, YAMLError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
     if not isinstance(values, dict):

@@ -101,12 +101,46 @@ class CorpusConfig(Config):
     note: str = ""  # for captions
 
 
+class RowConfig(Config):
+    """One row of a table: a number of the paper, the runs of one condition, or both."""
+
+    label: str = ""  # by default the paper's key
+    paper: str | None = None  # key in the paper's table, or TABLE/KEY where another table has the number
+    elmo: Literal["none"] | dict[str, Any] | None = None  # what differs from the task's defaults
+    words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
+    printed_gain: bool = False  # the paper prints its gain; else it is the difference of its numbers
+
+
+class TableConfig(Config):
+    """How the report shows the runs of an experiment (`hydra.sweeper.table` of its file)."""
+
+    kind: Literal["scores", "sample_efficiency", "layer_weights", "neighbours", "perplexities"] = "scores"
+    position: float = 100  # in the report: lowest first
+    title: str
+    about: str = ""  # the question that the table answers
+    split: Literal["dev", "test"] = "test"
+    paper: str | None = None  # name of the table in elmo_bench/report/paper_results.json
+    all_systems: bool = False  # show every row of the paper's table; it has one task
+    rows: tuple[RowConfig, ...] = ()
+    tasks: tuple[str, ...] = ()  # by default those that the experiment sweeps
+    statistics: dict[str, str] = Field(default_factory=dict)  # label: score, in place of the task's metric
+
+
+class PaperConfig(Config):
+    """A task's rows in the paper's tables."""
+
+    name: str | None = None  # of the task, in tables of several tasks
+    table: TableConfig | None = None  # that compares systems for this task alone
+    texts: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # row of perplexities: streams; () is all
+
+
 class TaskConfig(Config):
     """One file of conf/task: plug-in, the paper's settings, sources and corpora."""
 
     name: str
     plugin: str  # dotted path of the task's class
     title: str = ""  # as tables print it
+    paper: PaperConfig = PaperConfig()
     settings: dict[str, Any]  # the fields of the plug-in
     text: dict[str, Any] = Field(default_factory=dict)  # instead of some settings, where only text is read
     training: TrainingConfig

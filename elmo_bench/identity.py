@@ -31,6 +31,7 @@ NOT_PART_OF_A_CONDITION = (
     "task.text",  # settings that no run reads with
     "task.words",  # defaults that `words` has already read
     "task.title",
+    "task.paper",
     "encoder",  # known by its fingerprint
     "words.file",  # known by its content
     "data.repository",  # its files are known by their content, like those of the next four

@@ -21,7 +21,11 @@ class JobSweeper(Sweeper):
     """Lists the jobs, lets the task function leave out what is done, and launches the rest."""
 
     def __init__(
-        self, params: Mapping[str, Any], conditions: Mapping[str, Sequence[str]], entry: str
+        self,
+        params: Mapping[str, Any],
+        conditions: Mapping[str, Sequence[str]],
+        entry: str,
+        table: Mapping[str, Any] | None = None,  # read by the report, not here
     ) -> None:
         self.params = params
         self.conditions = conditions

@@ -15,8 +15,8 @@ from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.inference import SEEDS_NEEDED
-from elmo_bench.report.library import differing
 from elmo_bench.report.power import detectable_gain, deviation_of_gain, seeds_for, spell_power
+from elmo_bench.report.published import differing
 from elmo_bench.report.statistics import spread
 from elmo_bench.run.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError

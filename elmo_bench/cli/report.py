@@ -5,16 +5,16 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.catalog import list_corpora
+from elmo_bench.catalog import list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.formats import write_csv, write_latex, write_markdown
-from elmo_bench.report.library import read_library
+from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.page import write_page
+from elmo_bench.report.published import read_published
 from elmo_bench.report.statistics import RESAMPLES
-from elmo_bench.report.tables import Desk
 from elmo_bench.run.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
 
@@ -53,18 +53,21 @@ def read_resamples(arguments: argparse.Namespace) -> int:
 def run(arguments: argparse.Namespace) -> None:
     """Write the four files, and say what a reader should know first."""
     resamples = read_resamples(arguments)
-    records = read_paths(arguments).records
-    library = read_library(records)
-    if not library.runs:
-        for problem in library.problems:
+    directory = read_paths(arguments).records
+    published = read_published(directory)
+    if not published.runs:
+        for problem in published.problems:
             print(f"warning: {problem}")
         raise DataMissingError(
-            f"{records}: no published runs there; python run.py -m +experiment=table1 makes some "
+            f"{directory}: no published runs there; python run.py -m +experiment=table1 makes some "
             "and python -m elmo_bench publish puts them there"
         )
-    scores, problems = find_scores(item.record for item in library.runs)
-    referee = Referee(scores, resamples, problems=problems)
-    report = assemble(Desk(library, referee, list_corpora()))
+    records = [item.record for item in published.runs]
+    scores, problems = find_scores(records)
+    tables = list_tables()
+    tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
+    referee = Referee(scores, resamples, problems=[*problems, *unclear])
+    report = assemble(ReportInputs(published, referee, tables, tasks))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),

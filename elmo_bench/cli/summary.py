@@ -9,7 +9,7 @@ from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.records import read_records
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
-from elmo_bench.report.library import read_library
+from elmo_bench.report.published import read_published
 from elmo_bench.report.summary import summarise
 from elmo_bench.types import DataMissingError, UsageError
 
@@ -55,7 +55,7 @@ def print_gains(arguments: argparse.Namespace) -> None:
             "--gains: needs --source and takes no --task; the gains of a source are shown together"
         )
     records = read_paths(arguments).records
-    gains = find_gains(read_library(records), arguments.source)
+    gains = find_gains(read_published(records), arguments.source)
     if not gains:
         raise DataMissingError(
             f"{records}: no task has published runs with and without ELMo on source "

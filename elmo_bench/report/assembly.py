@@ -1,13 +1,19 @@
-"""The whole report from a library of records."""
+"""The whole report from published records."""
 
 from __future__ import annotations
 
-from elmo_bench.report.figures import layer_weights, learning_curves, sample_efficiency
-from elmo_bench.report.layout import layer_weighting, location, main_results, per_task, probes, word_vectors
-from elmo_bench.report.listings import neighbours, perplexities
-from elmo_bench.report.model import Report
-from elmo_bench.report.tables import Desk, build_section
+from collections.abc import Callable
 
+from elmo_bench.config import TableConfig
+from elmo_bench.report.figures import layer_weights, learning_curves, sample_efficiency
+from elmo_bench.report.further import build_further
+from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
+from elmo_bench.report.model import Report, Section
+from elmo_bench.report.neighbours import build_neighbours
+from elmo_bench.report.perplexities import build_perplexities
+from elmo_bench.report.tables import build_section, lay_out
+
+MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
 NOTES = (
     "Here: mean ± standard deviation (n - 1) over n seeds. Gains are paired by seed with the row they "
     "are over.",
@@ -26,30 +32,37 @@ NOTES = (
 )
 
 
-def assemble(desk: Desk) -> Report:
-    """Every table and figure in the order of the paper."""
-    first = [build_section(layout, desk) for layout in (main_results(), layer_weighting(), location())]
-    probed = [build_section(layout, desk) for layout in probes()]
-    supplement = [build_section(layout, desk) for layout in per_task()]
-    library = desk.library
-    sections = (
-        *first,
-        neighbours(library),
-        *probed,
-        sample_efficiency(desk),
-        layer_weights(desk),
-        learning_curves(desk),
-        perplexities(library),
-        build_section(word_vectors(), desk),
-        *supplement,
-    )
-    warnings = (*library.problems, *desk.warnings, *desk.referee.problems)
-    return Report(summarise_library(desk), sections, warnings, NOTES)
+BUILDERS: dict[str, Callable[[str, TableConfig, ReportInputs], Section]] = {
+    "sample_efficiency": sample_efficiency,
+    "layer_weights": layer_weights,
+    "neighbours": build_neighbours,
+    "perplexities": build_perplexities,
+}
+CURVES_AT = 12  # after Figure 2
 
 
-def summarise_library(desk: Desk) -> str:
+def assemble(inputs: ReportInputs) -> Report:
+    """Every table and figure in the order of the paper, and last the runs that none of them shows."""
+    placed: list[tuple[float, Section]] = [(CURVES_AT, learning_curves(inputs))]
+    for name, table in sorted(inputs.tables.items(), key=lambda item: (item[1].position, item[0])):
+        if table.kind == "scores":
+            section = build_section(lay_out(name, table, inputs.tasks), inputs)
+        else:
+            section = BUILDERS[table.kind](name, table, inputs)
+        placed.append((table.position, section))
+    for name, table in tables_of_tasks(inputs.tasks.values()):
+        section = build_section(lay_out(name, table, inputs.tasks, MAIN_EXPERIMENT), inputs)
+        placed.append((table.position, section))
+    sections = [section for _, section in sorted(placed, key=lambda item: (item[0], item[1].name))]
+    if further := build_further(inputs):
+        sections.append(further)
+    warnings = (*inputs.published.problems, *inputs.warnings, *inputs.referee.problems)
+    return Report(summarise_published(inputs), tuple(sections), warnings, NOTES)
+
+
+def summarise_published(inputs: ReportInputs) -> str:
     """How much there is, in one sentence."""
-    records = [run.record for run in desk.library.runs]
+    records = [run.record for run in inputs.published.runs]
     conditions = {(record.task, record.condition) for record in records}
     commits = {str(record.environment.get("commit"))[:9] for record in records}
     tasks = sorted({record.task for record in records})

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-from elmo_bench.report.comparison import Comparison
+from elmo_bench.report.comparison import Comparison, Run
 from elmo_bench.report.model import Cell
 from elmo_bench.report.statistics import Spread, spread
 
@@ -51,9 +51,24 @@ def printed_gain(entry: Any) -> Cell:
     return Cell(lines, "paper" if verified else "unverified", gain["value"])
 
 
-def score_lines(values: Sequence[float], label: str = "") -> list[str]:
-    """Mean, deviation over seeds and their number."""
-    return [f"{label} {spell_spread(spread(values))}".strip()]
+def score_cell(runs: Sequence[Run], split: str, statistics: Mapping[str, str] | None = None) -> Cell:
+    """Mean and standard deviation over n seeds of the metric, or of several scores by label."""
+    records = [run.record for run in runs]
+    metric = records[0].metric
+    known = records[0].scores[split]
+    chosen = {label: name for label, name in (statistics or {}).items() if name in known} or {"": metric}
+    lines = []
+    for label, name in chosen.items():
+        found = spread([record.scores[split][name] for record in records])
+        lines.append(f"{label} {spell_spread(found)}".strip())
+    found = spread([record.scores[split][metric] for record in records])
+    return measured_cell(found, runs, (*lines, f"n = {found.count}"))
+
+
+def measured_cell(found: Spread, runs: Sequence[Run], lines: tuple[str, ...]) -> Cell:
+    """A number measured in several runs."""
+    names = tuple(f"{run.record.condition}-s{run.seed}" for run in runs)
+    return Cell(lines, "score", found.mean, found.deviation, found.count, runs=names)
 
 
 def spell_spread(found: Spread) -> str:

@@ -44,6 +44,11 @@ class Run:
     def seed(self) -> int:
         return self.record.seed
 
+    @property
+    def key(self) -> tuple[str, str, int]:
+        """What is the same for two records of one run."""
+        return self.record.task, self.record.condition, self.record.seed
+
 
 Seeds = Mapping[int, Run]
 """The runs of one condition by seed."""

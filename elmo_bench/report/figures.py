@@ -6,42 +6,45 @@ from collections.abc import Sequence
 from dataclasses import replace
 from statistics import mean, median
 
+from elmo_bench.config import TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
     gain_cell,
     interval_cell,
+    score_cell,
     spell_spread,
     test_cell,
     text,
 )
 from elmo_bench.report.comparison import Run, Seeds
-from elmo_bench.report.layout import TASKS
-from elmo_bench.report.library import BASELINE, PAPER, Block
+from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Figure, Section, Table
 from elmo_bench.report.paper import lookup
+from elmo_bench.report.published import BASELINE, PAPER, Block
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Axis, Line, draw_heat_map, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import UNUSED, Desk, caption_of, command_for, describe_block, notes_of
+from elmo_bench.report.tables import caption_of, command_for, describe_block, notes_of
 
 BASELINE_COLOUR, ELMO_COLOUR = 1, 2
-TITLES = {name: title for title, name in TASKS.items()}
-EFFICIENCY = "Figure 1: sample efficiency"
-WEIGHTS = "Figure 2: layer weights"
 CURVES = "Learning curves"
-SAMPLED = ("SNLI", "SRL")  # the tasks of Figure 1
+SHARES = (0.001, 0.01, 0.1, 1.0)  # of the training set, as in the paper's Figure 1
+Learnt = dict[str, list[list[float]]]
+"""Layer weights of every seed, by the title of the task."""
+Pairs = dict[float, tuple[Seeds, Seeds]]
+"""Runs without and with ELMo, by fraction of the training set."""
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
 
 
-def learning_curves(desk: Desk) -> Section:
+def learning_curves(inputs: ReportInputs) -> Section:
     """Dev score by epoch with and without ELMo, task by task."""
     figures = []
-    for block in desk.blocks(list(TITLES)):
-        for task, title in TITLES.items():
-            shelf = desk.shelf(block, task)
-            groups = {"without ELMo": shelf.find(BASELINE), "with ELMo": shelf.find(PAPER)}
+    for block in inputs.blocks(inputs.tasks):
+        for task in inputs.tasks.values():
+            runs = inputs.of_task(block, task)
+            groups = {"without ELMo": runs.find(BASELINE), "with ELMo": runs.find(PAPER)}
             if any(run.record.curve for seeds in groups.values() for run in seeds.values()):
-                figures.append(_learning_curve(title, block, groups))
+                figures.append(_learning_curve(task.title, block, groups))
     about = (
         "Dev score after every epoch: the thick line is the mean over the seeds that were still "
         "training, the thin ones are single seeds. The paper prints no such figure, but claims from its "
@@ -71,33 +74,28 @@ def _learning_curve(title: str, block: Block, groups: dict[str, Seeds]) -> Figur
     return Figure("curves", caption_of(f"{CURVES}: {title}", "dev", block), svg)
 
 
-def layer_weights(desk: Desk) -> Section:
-    """Figure 2: the softmax-normalised weights s at the input and at the output."""
+def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
+    """The softmax-normalised weights s at the input and at the output (Figure 2)."""
     figures = []
     tables = []
-    for block in desk.blocks(list(TITLES)):
+    for block in inputs.blocks(inputs.tasks):
         for place in ("input", "output"):
-            learnt = {
-                title: rows
-                for task, title in TITLES.items()
-                if (rows := _weights(desk.shelf(block, task).find(PAPER), place))
-            }
+            learnt: Learnt = {}
+            for task in inputs.tasks.values():
+                seeds = inputs.of_task(block, task).find(PAPER)
+                if rows := _weights(seeds, place):
+                    learnt[task.title] = rows
             if learnt:
-                figures.append(_weight_map(place, block, learnt))
-                tables.append(_weight_table(place, block, learnt))
-    about = (
-        "Mean over seeds of the softmax-normalised layer weights s, learnt with the paper's settings of each "
-        "task. The paper prints no numbers; in its text LSTM 1 is favoured at the input, strongly by "
-        "coreference and SQuAD, and the weights at the output are near balanced, slightly in favour of the "
-        "lower layers."
-    )
-    return Section(
-        "figure2", WEIGHTS, about, tuple(tables) or (_nothing("figure2", WEIGHTS),), tuple(figures)
-    )
+                title = f"{table.title} at the {place}"
+                figures.append(_weight_map(name, title, place, block, learnt))
+                tables.append(_weight_table(name, title, place, block, learnt))
+    empty = (_nothing(name, table.title),)
+    return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
 def _weights(seeds: Seeds, place: str) -> list[list[float]]:
-    found = [run.record.learnt.get(place) for run in seeds.values()]
+    mixing = [run.record for run in seeds.values() if run.record.identity["elmo"]["layers"] == "all"]
+    found = [record.learnt.get(place) for record in mixing]
     return [list(entry["weights"]) for entry in found if entry]
 
 
@@ -106,87 +104,92 @@ def layer_names(count: int) -> list[str]:
     return list(LOWEST) if count == len(LOWEST) else [f"layer {number}" for number in range(count)]
 
 
-def _weight_map(place: str, block: Block, learnt: dict[str, list[list[float]]]) -> Figure:
+def _weight_map(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Figure:
     count = max(len(row) for rows in learnt.values() for row in rows)
     means = {title: [mean(column) for column in zip(*rows, strict=True)] for title, rows in learnt.items()}
     values = [[column[layer] for column in means.values()] for layer in reversed(range(count))]
     svg = draw_heat_map(f"Layer weights at the {place}", list(means), layer_names(count)[::-1], values)
-    return Figure("figure2", caption_of(f"{WEIGHTS} at the {place}", "training", block), svg)
+    return Figure(name, caption_of(title, "training", block), svg)
 
 
-def _weight_table(place: str, block: Block, learnt: dict[str, list[list[float]]]) -> Table:
+def _weight_table(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Table:
     count = max(len(row) for rows in learnt.values() for row in rows)
     rows = []
-    for title, seeds in learnt.items():
+    for task, seeds in learnt.items():
         found = [spread(column) for column in zip(*seeds, strict=True)]
-        cells = [Cell((spell_spread(one),), "score", one.mean) for one in found]
-        rows.append((text(title), text(place), *cells, text(str(len(seeds)))))
-    caption = caption_of(f"{WEIGHTS} at the {place}", "training", block)
+        cells = [Cell((spell_spread(one),), "score", one.mean, one.deviation, one.count) for one in found]
+        rows.append((text(task), text(place), *cells, text(str(len(seeds)))))
+    caption = caption_of(title, "training", block)
     columns = ("Task", "Place", *layer_names(count), "n")
-    return Table("figure2", describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
+    return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
 
 
-def sample_efficiency(desk: Desk) -> Section:
-    """Figure 1: dev scores on parts of the training set, and how soon ELMo passes the baseline's best."""
+def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
+    """Dev scores on fractions of the training set, and when ELMo passes the baseline's best (Figure 1)."""
     tables, figures = [], []
-    for block in desk.blocks(list(TITLES)):
-        rows: list[tuple[Cell, ...]] = []
-        for task, title in TITLES.items():
-            shelf = desk.shelf(block, task)
-            fractions = shelf.fractions()
-            if len(fractions) < 2 and title not in SAMPLED:
-                continue  # all that there is of it is in Table 1
-            pairs = {
+    for block in inputs.blocks(inputs.tasks):
+        rows: dict[str, list[tuple[Cell, ...]]] = {}
+        for task in inputs.tasks.values():
+            runs = inputs.of_task(block, task)
+            shares = runs.fractions()
+            if len(shares) < 2 and task.name not in table.tasks:
+                continue  # a run on the whole training set is in the table of its experiment
+            pairs: Pairs = {
                 share: (
-                    shelf.find(replace(BASELINE, fraction=share)),
-                    shelf.find(replace(PAPER, fraction=share)),
+                    runs.find(replace(BASELINE, fraction=share)),
+                    runs.find(replace(PAPER, fraction=share)),
                 )
-                for share in fractions
+                for share in shares
             }
-            rows += [_efficiency_row(title, share, *pair, desk) for share, pair in pairs.items() if any(pair)]
+            built = [
+                _efficiency_row(task, share, *pair, inputs) for share, pair in pairs.items() if any(pair)
+            ]
+            if built:
+                rows[task.name] = built
             if sum(bool(a and b) for a, b in pairs.values()) > 1:
-                figures.append(_efficiency_figure(title, block, pairs))
+                figures.append(_efficiency_figure(name, table, task, block, pairs))
         if rows:
-            tables.append(_efficiency_table(block, rows))
-    about = (
-        "Dev scores on nested parts of the training set, and after how many epochs a run with ELMo has "
-        "passed the best dev score that the baseline of its seed ever reached. In the paper SRL's baseline "
-        "is best after 486 epochs and ELMo passes it after 10; with ELMo 1 % of the training set is worth "
-        "some 10 % without. The paper's gains are read off its plot by a machine."
-    )
-    return Section(
-        "figure1", EFFICIENCY, about, tuple(tables) or (_nothing("figure1", EFFICIENCY),), tuple(figures)
-    )
+            tables.append(_efficiency_table(name, table, block, rows))
+    empty = (_nothing(name, table.title),)
+    return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
-def _efficiency_table(block: Block, rows: Sequence[tuple[Cell, ...]]) -> Table:
+def _efficiency_table(
+    name: str, table: TableConfig, block: Block, rows: dict[str, list[tuple[Cell, ...]]]
+) -> Table:
     columns = (
         "Task", "Training set", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", "p",
         "Passes baseline's best",
     )  # fmt: skip
-    caption = caption_of(EFFICIENCY, "dev", block)
-    shares = {(row[0].text, row[1].text) for row in rows if NO_RUN not in row}
-    missing = [
-        TASKS[title]
-        for title in SAMPLED
-        if any((title, spell_share(share)) not in shares for share in (0.001, 0.01, 0.1, 1.0))
-    ]
-    commands = (command_for("figure1", missing, block),) if missing else ()
-    notes = tuple(notes_of(block))
-    return Table("figure1", describe_block(block), caption, columns, tuple(rows), notes, commands)
+    filled = {task: {row[1].text for row in own if NO_RUN not in row} for task, own in rows.items()}
+    wanted = {spell_share(share) for share in SHARES}
+    missing = [task for task in table.tasks if wanted - filled.get(task, set())]
+    return Table(
+        name,
+        describe_block(block),
+        caption_of(table.title, "dev", block),
+        columns,
+        tuple(row for own in rows.values() for row in own),
+        tuple(notes_of(block)),
+        (command_for(name, missing, block),) if missing else (),
+    )
 
 
-def _efficiency_row(title: str, share: float, before: Seeds, after: Seeds, desk: Desk) -> tuple[Cell, ...]:
+def _efficiency_row(
+    task: ShownTask, share: float, before: Seeds, after: Seeds, inputs: ReportInputs
+) -> tuple[Cell, ...]:
+    for seeds in (before, after):
+        inputs.show(task, seeds)
     labels = lookup("figures", "figure1_sample_efficiency_dev", "gain_labels_elmo_minus_baseline")
-    printed = labels.get(title, {}).get(f"{100 * share:g}")
+    printed = labels.get(task.paper.name, {}).get(f"{100 * share:g}")
     theirs = (
         Cell((f"{printed['value']:+.1f}", "unverified"), "unverified", printed["value"])
         if printed
         else NOTHING
     )
-    cells = (text(title), text(spell_share(share)), _dev(before), _dev(after), theirs)
+    cells = (text(task.title), text(spell_share(share)), _dev(before), _dev(after), theirs)
     runs = list(before.values()) + list(after.values())
-    found = desk.referee.compare(before, after, "dev", runs[0].record.metric)
+    found = inputs.referee.compare(before, after, "dev", runs[0].record.metric)
     if found is None:
         return (*cells, NOTHING, NOTHING, NOTHING, NOTHING)
     passed = [epochs_to_pass(before[seed], after[seed]) for seed in found.seeds]
@@ -200,18 +203,17 @@ def spell_share(share: float) -> str:
 def _dev(seeds: Seeds) -> Cell:
     if not seeds:
         return NO_RUN
-    found = spread([run.record.scores["dev"][run.record.metric] for run in seeds.values()])
-    return Cell((spell_spread(found), f"n = {found.count}"), "score", found.mean)
+    return score_cell(list(seeds.values()), "dev")
 
 
-def epochs_to_pass(before: Run, after: Run) -> tuple[int, int | None]:
+def epochs_to_pass(before: Run, after: Run) -> tuple[float, float | None]:
     """The baseline's best epoch, and the first epoch in which the other run was better than that."""
     best = max(before.record.curve, key=lambda row: row["dev"], default={"epoch": 0, "dev": 0.0})
-    passing = (int(row["epoch"]) for row in after.record.curve if row["dev"] > best["dev"])
-    return int(best["epoch"]), next(passing, None)
+    passing = (row["epoch"] for row in after.record.curve if row["dev"] > best["dev"])
+    return best["epoch"], next(passing, None)
 
 
-def passing_cell(passed: Sequence[tuple[int, int | None]]) -> Cell:
+def passing_cell(passed: Sequence[tuple[float, float | None]]) -> Cell:
     """Medians over seeds, and how many never got there."""
     there = [epoch for _, epoch in passed if epoch is not None]
     lines = [f"in epoch {median(there):g}"] if there else []
@@ -221,7 +223,7 @@ def passing_cell(passed: Sequence[tuple[int, int | None]]) -> Cell:
     return Cell(tuple(lines), "score", float(median(there)) if there else None)
 
 
-def _efficiency_figure(title: str, block: Block, pairs: dict[float, tuple[Seeds, Seeds]]) -> Figure:
+def _efficiency_figure(name: str, table: TableConfig, task: ShownTask, block: Block, pairs: Pairs) -> Figure:
     lines = []
     for colour, label in ((BASELINE_COLOUR, "without ELMo"), (ELMO_COLOUR, "with ELMo")):
         found = {
@@ -234,8 +236,8 @@ def _efficiency_figure(title: str, block: Block, pairs: dict[float, tuple[Seeds,
     metric = next(run.record.metric for pair in pairs.values() for seeds in pair for run in seeds.values())
     across: Axis = log_axis("percent of the training set", [100 * share for share in pairs])
     up = linear_axis(f"dev {metric}", [y for line in lines for _, y in line.points])
-    svg = draw_lines(f"Sample efficiency of {title}", lines, across, up)
-    return Figure("figure1", caption_of(f"{EFFICIENCY}: {title}", "dev", block), svg)
+    svg = draw_lines(f"Sample efficiency of {task.title}", lines, across, up)
+    return Figure(name, caption_of(f"{table.title}: {task.title}", "dev", block), svg)
 
 
 def _nothing(name: str, title: str) -> Table:

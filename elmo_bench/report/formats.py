@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import re
-from typing import Any
+from collections.abc import Iterator, Sequence
 
 from elmo_bench.report.model import Cell, Report, Section, Table
 
@@ -129,25 +129,31 @@ def _one_line(text: str) -> str:
     return " ".join(text.split())
 
 
+CSV_COLUMNS = (
+    "table", "block", "row", "task", "system", "column", "kind", "printed",
+    "value", "deviation", "n", "marks", "runs",
+)  # fmt: skip
+
+
 def write_csv(report: Report) -> str:
-    """tables.csv: one line per cell, with the number in full where there is one."""
+    """tables.csv: one line per cell, with the numbers in full and the runs they are from."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
-    writer.writerow(("table", "block", "row", "task", "system", "column", "kind", "printed", "value"))
+    writer.writerow(CSV_COLUMNS)
     for section in report.sections:
         for table in section.tables:
-            _write_cells(writer, table)
+            for number, row in enumerate(table.rows, start=1):
+                writer.writerows(_csv_lines(table, number, row))
     return file.getvalue()
 
 
-def _write_cells(writer: Any, table: Table) -> None:
-    for number, row in enumerate(table.rows, start=1):
-        task, system = row[0].text, row[1].text if len(row) > 1 else ""
-        for column, cell in zip(table.columns[2:] or table.columns, row[2:] or row, strict=True):
-            value = "" if cell.value is None else repr(cell.value)
-            place = (table.name, table.block, number, task, system, column)
-            texts = [escape_csv(str(part)) for part in (*place, cell.kind, cell.text)]
-            writer.writerow((*texts, value))
+def _csv_lines(table: Table, number: int, row: Sequence[Cell]) -> Iterator[list[str]]:
+    task, system = row[0].text, row[1].text if len(row) > 1 else ""
+    for column, cell in zip(table.columns[2:] or table.columns, row[2:] or row, strict=True):
+        texts = (table.name, table.block, number, task, system, column, cell.kind, cell.text)
+        numbers = ["" if one is None else repr(one) for one in (cell.value, cell.deviation, cell.count)]
+        lists = [" ".join(cell.marks), " ".join(cell.runs)]
+        yield [*(escape_csv(str(one)) for one in texts), *numbers, *map(escape_csv, lists)]
 
 
 def escape_csv(text: str) -> str:

@@ -10,13 +10,13 @@ from statistics import mean
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Seeds
 from elmo_bench.report.convergence import met_cap
-from elmo_bench.report.library import BASELINE, PAPER, Library, Wanted
+from elmo_bench.report.published import BASELINE, PAPER, Published, Wanted
 from elmo_bench.report.statistics import Gain, paired_gain
 from elmo_bench.report.svg import Axis, linear_axis
 
 LEAST_SEEDS = 3  # fewer have no interval over seeds
 RISING, CAPPED = " †", " ‡"
-PROBE, WORDS_ALONE = Wanted(words="any"), Wanted(where="none", words="any")  # a probe reads ELMo alone
+PROBE, WORDS_ALONE = Wanted({}, words="any"), Wanted("none", words="any")  # a probe reads ELMo alone
 WIDTH, ROW, TOP, BOTTOM, LEFT, RIGHT = 720, 30, 20, 46, 150, 150
 
 # The figure stands alone: a page cannot give its colours to an image.
@@ -53,20 +53,20 @@ class TaskGain:
     capped: bool  # the cap on epochs ended the training of some run
 
 
-def find_gains(library: Library, source: str) -> list[TaskGain]:
+def find_gains(published: Published, source: str) -> list[TaskGain]:
     """One gain per task and corpus of a source: converged ones first, then by size."""
-    gains = [gain for gain in _gains_of(library) if gain[0] == source]
+    gains = [gain for gain in _gains_of(published) if gain[0] == source]
     return sorted((gain for _, gain in gains), key=lambda gain: (gain.rising, -gain.gain))
 
 
-def _gains_of(library: Library) -> Iterator[tuple[str, TaskGain]]:
-    for block in library.blocks():
-        if not block.encoder or library.first_encoder(block) != block:
+def _gains_of(published: Published) -> Iterator[tuple[str, TaskGain]]:
+    for block in published.blocks():
+        if not block.encoder or published.first_encoder(block) != block:
             continue
-        for task in sorted({run.record.task for run in library.runs}):
-            shelf = library.shelf(block, task)
-            after = shelf.find(PAPER) or shelf.find(PROBE)
-            before = shelf.baseline(after, BASELINE) or shelf.baseline(after, WORDS_ALONE)
+        for task in sorted({run.record.task for run in published.runs}):
+            runs = published.of_task(block, task)
+            after = runs.find(PAPER) or runs.find(PROBE)
+            before = runs.baseline(after, BASELINE) or runs.baseline(after, WORDS_ALONE)
             if before.keys() & after.keys():
                 yield block.source, _gain_of(before, after)
 

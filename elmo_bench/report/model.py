@@ -10,15 +10,27 @@ Kind = Literal["text", "paper", "unverified", "score", "detail", "missing", "not
 
 @dataclass(frozen=True)
 class Cell:
-    """One cell: its lines as they are printed, and the number behind them in full."""
+    """One cell: its lines as all formats print them, and the numbers behind them in full."""
 
     lines: tuple[str, ...] = ()
     kind: Kind = "text"
-    value: float | None = None
+    value: float | None = None  # a mean, a gain, or the paper's number
+    deviation: float | None = None  # standard deviation over runs
+    count: int | None = None  # of runs
+    marks: tuple[str, ...] = ()  # signs such as † that a note of the table explains
+    runs: tuple[str, ...] = ()  # condition and seed of every run
 
     @property
     def text(self) -> str:
-        return "; ".join(self.lines)
+        """The cell on one line."""
+        return "; ".join(self.printed)
+
+    @property
+    def printed(self) -> tuple[str, ...]:
+        """The lines, the first with the marks."""
+        if not self.marks:
+            return self.lines
+        return (" ".join([*self.lines[:1], *self.marks]), *self.lines[1:])
 
 
 @dataclass(frozen=True)

@@ -7,6 +7,9 @@ from functools import cache
 from importlib.resources import files
 from typing import Any
 
+Path = tuple[str, ...]
+"""The keys that lead to a number."""
+
 
 @cache
 def paper() -> dict[str, Any]:
@@ -16,8 +19,8 @@ def paper() -> dict[str, Any]:
 
 
 def lookup(*path: str) -> Any:
-    """What lies at a path of the file."""
-    place = paper()
+    """What stands at a path of the file; a KeyError names the key that is not there."""
+    found = paper()
     for key in path:
-        place = place[key]
-    return place
+        found = found[key]
+    return found

@@ -1,10 +1,79 @@
-"""How well biLMs predict the words of tasks, before and after they were trained on with a task's text."""
+"""How well biLMs predict the text of tasks, before and after fine-tuning (Table 7 of the preprint)."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
+from elmo_bench.config import TableConfig
 from elmo_bench.records import PerplexityRecord
+from elmo_bench.report.cells import NO_RUN, NOTHING, text
+from elmo_bench.report.inputs import ReportInputs
+from elmo_bench.report.model import Cell, Section, Table
+from elmo_bench.report.paper import lookup
+
+DEFAULT = "table7_arxiv_dev_perplexity"
+COLUMNS = ("Dev text", "Paper, before", "Paper, after", "Model, source, corpus, stream", "Before", "After")
+NOTES = (
+    "Perplexities over different vocabularies, texts or tokenisations cannot be compared with each other.",
+)
+Texts = dict[str, tuple[str, tuple[str, ...]]]
+"""The paper's row, or a name of ours: the task, and the streams of its text that the row is about."""
+
+
+def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
+    """One block of rows per text and model; texts without a row of the paper come last."""
+    rows: list[tuple[Cell, ...]] = []
+    missing = []
+    printed = lookup("tables", table.paper or DEFAULT)
+    records = inputs.published.perplexities
+    for label, (task, streams) in list_texts(printed, inputs).items():
+        entry = printed.get(label, {})
+        theirs = tuple(_paper_perplexity(entry.get(when)) for when in ("before", "after"))
+        ours = [row for record in records for row in _perplexity_rows(record, task, streams)]
+        if not ours:
+            rows.append((text(label), *theirs, NOTHING, NO_RUN, NO_RUN))
+            missing.append(task)
+        rows += [(text(label), *theirs, *row) for row in ours]
+    tasks = ",".join(dict.fromkeys(missing))
+    commands = (f"python run.py -m +experiment={name} task={tasks}",) if missing else ()
+    built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands)
+    return Section(name, table.title, table.about, (built,))
+
+
+def list_texts(printed: Mapping[str, Any], inputs: ReportInputs) -> Texts:
+    """The texts in the paper's order, then those of other tasks that have records."""
+    described = {
+        label: (task.name, streams)
+        for task in inputs.tasks.values()
+        for label, streams in task.paper.texts.items()
+    }
+    order = {label: described[label] for label in printed if label in described}
+    further = {label: place for label, place in described.items() if label not in order}
+    covered = {task for task, _ in described.values()}
+    tuned = sorted({record.finetuned.task for record in inputs.published.perplexities} - covered)
+    ours: Texts = {inputs.tasks[task].title if task in inputs.tasks else task: (task, ()) for task in tuned}
+    return order | further | ours
+
+
+def _paper_perplexity(entry: Mapping[str, Any] | None) -> Cell:
+    if entry is None or entry["value"] is None:
+        return NOTHING
+    return Cell((f"{entry['value']:g}",), "paper", entry["value"])
+
+
+def _perplexity_rows(
+    record: PerplexityRecord, task: str, streams: tuple[str, ...]
+) -> list[tuple[Cell, Cell, Cell]]:
+    tuned = record.finetuned
+    rows = []
+    for stream, measured in record.streams.items():
+        if tuned.task == task and (not streams or stream in streams):
+            names = (tuned.encoder, tuned.source, tuned.corpus, stream, describe_schedule(record))
+            cells = [one.average for one in (measured.before, measured.after)]
+            before, after = (Cell((f"{value:.2f}",), "score", value) for value in cells)
+            rows.append((text(", ".join(filter(None, names))), before, after))
+    return rows
 
 
 def summarise_perplexities(records: Sequence[PerplexityRecord]) -> str:

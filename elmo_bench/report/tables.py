@@ -1,11 +1,11 @@
-"""From published records to the paper's tables, with our numbers beside the paper's."""
+"""Tables of scores: the rows that experiments and tasks describe, with our numbers next to the paper's."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, replace
 
-from elmo_bench.records import Record
+from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
@@ -14,111 +14,146 @@ from elmo_bench.report.cells import (
     paper_cell,
     paper_gain,
     printed_gain,
-    score_lines,
+    score_cell,
     test_cell,
     text,
 )
-from elmo_bench.report.comparison import Referee, Run, Seeds
-from elmo_bench.report.layout import Layout, Part, Row
-from elmo_bench.report.library import GENERATED, Block, Library, Shelf, commits_of, differing
+from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Section, Table
-from elmo_bench.report.paper import lookup
+from elmo_bench.report.paper import Path, lookup
+from elmo_bench.report.published import GENERATED, Block, TaskRuns, Wanted
+from elmo_bench.types import UsageError
 
 COLUMNS = ("Task", "System", "Paper", "Paper's gain", "Here", "Gain", "95 % interval", "p")
-UNUSED = Block(GENERATED, "world", GENERATED)  # what a fresh machine would fill first
 
 
-@dataclass
-class Desk:
-    """What tables and figures are made from, and the warnings met on the way."""
+@dataclass(frozen=True)
+class Row:
+    """One system of one task: where the paper's numbers stand, and the condition that is ours."""
 
-    library: Library
-    referee: Referee
-    corpora: Mapping[str, Mapping[str, frozenset[str]]]  # by task and source
-    warnings: list[str] = field(default_factory=list)
+    label: str
+    paper: Path | None = None
+    wanted: Wanted | None = None
+    against: Wanted | None = None  # the baseline of the gain
+    paper_against: Path | None = None
+    paper_gain: Path | None = None  # if the paper prints the gain
 
-    def warn(self, warning: str) -> None:
-        """Keep a warning once."""
-        if warning not in self.warnings:
-            self.warnings.append(warning)
 
-    def blocks(self, tasks: Sequence[str]) -> list[Block]:
-        """The blocks that hold runs of any of some tasks."""
-        return [
-            block for block in self.library.blocks() if any(self.shelf(block, task).runs for task in tasks)
-        ]
+@dataclass(frozen=True)
+class Scored:
+    """A table with the rows of every task."""
 
-    def shelf(self, block: Block, task: str) -> Shelf:
-        return self.library.shelf(block, task)
+    name: str
+    table: TableConfig
+    experiment: str  # whose command fills its cells
+    rows: Mapping[str, tuple[Row, ...]]  # by task
 
-    def lists(self, block: Block, part: Part, shelf: Shelf) -> bool:
-        """Whether a block has rows for a task.
 
-        Of a corpus's first encoder wherever the task can be run on it; of a further one, such as a control,
-        only where it has been.
-        """
-        if block == UNUSED:
-            return True
-        gained = any(row.wanted and row.against and shelf.find(row.wanted) for row in part.rows)
-        first = self.library.first_encoder(block) == block
-        return gained or (first and block.corpus in self.corpora.get(part.task, {}).get(block.source, ()))
+def lay_out(
+    name: str, table: TableConfig, tasks: Mapping[str, ShownTask], experiment: str | None = None
+) -> Scored:
+    """The rows of a table for each of its tasks."""
+    try:
+        rows = {task: tuple(_rows_of(table, tasks[task])) for task in table.tasks if task in tasks}
+    except KeyError as error:
+        raise UsageError(f"table {name}: the paper's results have no {error}") from None
+    return Scored(name, table, experiment or name, rows)
 
-    def check(self, task: str, seeds: Seeds) -> None:
-        """Warn of numbers that one cannot go back to, or that different versions of the code made."""
-        runs = list(seeds.values())
-        if not runs:
-            return
-        name = f"{task}, condition {runs[0].record.condition}"
-        if len(commits := commits_of(runs)) > 1:
-            self.warn(f"{name}: the cell mixes runs of the commits {', '.join(commits)}")
-        if dirty := [run.seed for run in runs if run.record.environment.get("dirty")]:
-            numbers = ", ".join(map(str, sorted(dirty)))
-            self.warn(f"{name}: from a tree with changes that no commit has (seeds {numbers})")
 
-    def check_settings(self, block: Block, task: str) -> None:
-        """Say which runs no cell shows, and why."""
-        shelf = self.shelf(block, task)
-        left = {record.condition: record for record in shelf.left_out()}
-        kept = [run.record for run in shelf.runs if run.record.condition not in left]
-        for condition, record in sorted(left.items()):
-            ours = min(kept, key=lambda other: len(list(differing(other.identity, record.identity))))
-            what = "; ".join(differing(ours.identity, record.identity))
-            self.warn(
-                f"{task} on {block.corpus}, condition {condition} is in no table: other settings ({what})"
+def _rows_of(table: TableConfig, task: ShownTask) -> list[Row]:
+    """The rows that a table has for a task."""
+    base: Path | None = None
+    if table.paper:
+        whole = lookup("tables", table.paper)
+        base = ("tables", table.paper)
+        if not table.all_systems:
+            base = (*base, task.paper.name) if task.paper.name and task.paper.name in whole else None
+    return _listed_rows(table, base) if table.all_systems and base else _own_rows(table, task, base)
+
+
+def _own_rows(table: TableConfig, task: ShownTask, base: Path | None) -> list[Row]:
+    """The rows in the order of the experiment's file."""
+    paths = [_path_of(row, base, task) for row in table.rows]
+    before = next((i for i, row in enumerate(table.rows) if row.elmo == "none"), None)
+    rows = []
+    for row, path in zip(table.rows, paths, strict=True):
+        made = Row(row.label or str(row.paper), path, _wanted(row))
+        if before is not None and row.elmo not in (None, "none"):
+            printed = base if row.printed_gain and path else None
+            made = replace(
+                made,
+                against=_wanted(table.rows[before]),
+                paper_against=paths[before],
+                paper_gain=printed,
             )
+        rows.append(made)
+    return rows
 
 
-def build_section(layout: Layout, desk: Desk) -> Section:
+def _listed_rows(table: TableConfig, base: Path) -> list[Row]:
+    """Every system of the paper's table in its order, then the rows that are ours alone."""
+    entries = lookup(*base)
+    ours = {row.paper: row for row in table.rows if row.paper}
+    for key in ours.keys() - entries.keys():
+        raise KeyError(key)
+    systems = [key for key, entry in entries.items() if "value" in entry or "kind" in entry]  # no remarks
+    listed = [ours.get(key, RowConfig(paper=key)) for key in systems]
+    further = [row for row in table.rows if not row.paper]
+    task = ShownTask("", "")
+    return _own_rows(table.model_copy(update={"rows": (*listed, *further)}), task, base)
+
+
+def _path_of(row: RowConfig, base: Path | None, task: ShownTask) -> Path | None:
+    """Where the paper's number of a row stands; nothing where the paper's table does not have the task."""
+    if row.paper is None:
+        return None
+    named, _, key = row.paper.partition("/")
+    if key and named in lookup("tables"):  # the number stands in another table
+        name = task.paper.name
+        base = ("tables", named, name) if name and name in lookup("tables", named) else None
+    else:
+        key = row.paper
+    if base is None:
+        return None
+    lookup(*base, key)
+    return (*base, key)
+
+
+def _wanted(row: RowConfig) -> Wanted | None:
+    return None if row.elmo is None else Wanted(row.elmo, row.words)
+
+
+def build_section(scored: Scored, inputs: ReportInputs) -> Section:
     """One table per block; without any run, the paper's numbers and the commands."""
-    tasks = [part.task for part in layout.parts]
-    tables = [build_table(layout, block, desk) for block in desk.blocks(tasks)]
-    shown = [table for table in tables if table.rows] or [build_table(layout, UNUSED, desk)]
-    return Section(layout.name, layout.title, layout.about, tuple(shown))
+    tables = [build_table(scored, block, inputs) for block in inputs.blocks(scored.rows)]
+    shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
+    return Section(scored.name, scored.table.title, scored.table.about, tuple(shown))
 
 
-def build_table(layout: Layout, block: Block, desk: Desk) -> Table:
+def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     """The rows of the tasks that a block has a corpus for."""
     rows: list[tuple[Cell, ...]] = []
     missing: list[str] = []
     notes = notes_of(block)
-    for part in layout.parts:
-        shelf = desk.shelf(block, part.task)
-        if not desk.lists(block, part, shelf):
+    for name, wanted in scored.rows.items():
+        task = inputs.tasks[name]
+        runs = inputs.of_task(block, task)
+        has_runs = any(row.wanted and row.against and runs.find(row.wanted) for row in wanted)
+        if not inputs.lists(block, task, has_runs):
             continue
-        desk.check_settings(block, part.task)
-        built = [build_row(layout, part, row, shelf, desk) for row in part.rows]
+        built = [build_row(scored.table, task, row, runs, inputs) for row in wanted]
         rows += built
-        if shelf.fraction != 1:
+        if runs.fraction != 1:
             notes.append(
-                f"{part.title}: trained on {100 * shelf.fraction:g} % of its train split (size {block.size})."
+                f"{task.title}: trained on {100 * runs.fraction:g} % of its train split (size {block.size})."
             )
         if any(NO_RUN in cells for cells in built):
-            missing.append(part.task)
-    commands = (command_for(layout.experiment, missing, block),) if missing else ()
+            missing.append(name)
+    commands = (command_for(scored.experiment, missing, block),) if missing else ()
     return Table(
-        name=layout.name,
+        name=scored.name,
         block=describe_block(block),
-        caption=caption_of(layout.title, layout.split, block),
+        caption=caption_of(scored.table.title, scored.table.split, block),
         columns=COLUMNS,
         rows=tuple(rows),
         notes=tuple(notes),
@@ -126,7 +161,9 @@ def build_table(layout: Layout, block: Block, desk: Desk) -> Table:
     )
 
 
-def build_row(layout: Layout, part: Part, row: Row, shelf: Shelf, desk: Desk) -> tuple[Cell, ...]:
+def build_row(
+    table: TableConfig, task: ShownTask, row: Row, runs: TaskRuns, inputs: ReportInputs
+) -> tuple[Cell, ...]:
     """One system: the paper's number and gain, ours, and how sure ours is."""
     printed = lookup(*row.paper) if row.paper else None
     theirs = paper_cell(printed) if printed else NOTHING
@@ -135,35 +172,21 @@ def build_row(layout: Layout, part: Part, row: Row, shelf: Shelf, desk: Desk) ->
         gained = printed_gain(lookup(*row.paper_gain))
     elif printed and row.paper_against:
         gained = paper_gain(printed, lookup(*row.paper_against))
-    heading = (text(part.title), text(row.label), theirs, gained)
+    heading = (text(task.title), text(row.label), theirs, gained)
     if row.wanted is None:
         return (*heading, NOTHING, NOTHING, NOTHING, NOTHING)
-    seeds = shelf.find(row.wanted)
+    seeds = runs.find(row.wanted)
     if not seeds:
         return (*heading, NO_RUN, NOTHING, NOTHING, NOTHING)
-    desk.check(part.task, seeds)
-    metric = next(iter(seeds.values())).record.metric
-    cells = (*heading, score_cell(list(seeds.values()), layout))
+    inputs.show(task, seeds)
+    cells = (*heading, score_cell(list(seeds.values()), table.split, table.statistics))
     found = None
     if row.against:
-        baseline = shelf.baseline(seeds, row.against)
-        found = desk.referee.compare(baseline, seeds, layout.split, metric)
+        metric = next(iter(seeds.values())).record.metric
+        found = inputs.referee.compare(runs.baseline(seeds, row.against), seeds, table.split, metric)
     if found is None:
         return (*cells, NOTHING, NOTHING, NOTHING)
     return (*cells, gain_cell(found), interval_cell(found), test_cell(found))
-
-
-def score_cell(runs: Sequence[Run], layout: Layout) -> Cell:
-    """Mean ± standard deviation over n seeds."""
-    records: list[Record] = [run.record for run in runs]
-    known = records[0].scores[layout.split]
-    statistics = [(label, name) for label, name in layout.statistics if name in known]
-    statistics = statistics or [("", records[0].metric)]
-    lines: list[str] = []
-    for label, name in statistics:
-        lines += score_lines([record.scores[layout.split][name] for record in records], label)
-    values = [record.scores[layout.split][records[0].metric] for record in records]
-    return Cell((*lines, f"n = {len(runs)}"), "score", sum(values) / len(values))
 
 
 def describe_block(block: Block) -> str:
@@ -174,6 +197,7 @@ def describe_block(block: Block) -> str:
 
 
 def caption_of(title: str, split: str, block: Block) -> str:
+    """The caption of a table or figure of one block."""
     return f"{title} · {split} · {describe_block(block)}"
 
 
@@ -190,7 +214,7 @@ def notes_of(block: Block) -> list[str]:
 
 
 def command_for(experiment: str, tasks: Sequence[str], block: Block) -> str:
-    """What fills the empty cells of a block."""
+    """The command that fills the empty cells of a block."""
     words = [f"python run.py -m +experiment={experiment} task={','.join(tasks)} data={block.source}"]
     if block.source != GENERATED:
         words.append(f"data.corpus={block.corpus}")

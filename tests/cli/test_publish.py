@@ -10,8 +10,8 @@ import pytest
 
 from elmo_bench.cli.main import main
 from elmo_bench.records import PerplexityRecord, read_record_of
-from elmo_bench.report.library import read_library
 from elmo_bench.report.perplexities import describe_schedule, summarise_perplexities
+from elmo_bench.report.published import read_published
 from tests.support.report_records import make_model
 
 TUNED = make_model()["finetuned"]
@@ -40,7 +40,7 @@ def test_perplexities_are_published_once_and_read_by_the_report(
     assert str(tmp_path) not in path.read_text()
     record = read_record_of(PerplexityRecord, path)
     assert record.streams["text"].after.average == 46.5
-    library = read_library(tmp_path / "records")
+    library = read_published(tmp_path / "records")
     assert library.perplexities == (record,)
     assert library.problems == ()
     before = path.read_bytes()
@@ -87,7 +87,7 @@ def test_another_schedule_than_the_papers_is_said(
 ) -> None:
     write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned})
     assert publish(tmp_path) == 0
-    (record,) = read_library(tmp_path / "records").perplexities
+    (record,) = read_published(tmp_path / "records").perplexities
     assert describe_schedule(record) == words
     line = "ner on wikigold, text: perplexity 103.25 before, 46.50 after fine-tuning of small"
     assert summarise_perplexities([record]) == line

@@ -12,14 +12,14 @@ import pytest
 from elmo_bench.cli.main import main
 from elmo_bench.records import Record
 from elmo_bench.report.gains import TaskGain, draw_gains, find_gains, write_gains
-from elmo_bench.report.library import read_library
+from elmo_bench.report.published import read_published
 from tests.support.report_records import ELMO, NONE, make_record, publish
 
 
 def gains(directory: Path, *runs: tuple[Record, int]) -> list[TaskGain]:
     for record, right in runs:
         publish(directory, record, right)
-    return find_gains(read_library(directory), "sample")
+    return find_gains(read_published(directory), "sample")
 
 
 def pair(seed: int, before: int, after: int, **changes: Any) -> list[tuple[Record, int]]:

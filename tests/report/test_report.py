@@ -13,9 +13,17 @@ from xml.etree import ElementTree
 
 import pytest
 
+from elmo_bench.catalog import list_tables, list_tasks, read_task
 from elmo_bench.cli.main import main
 from elmo_bench.metrics.accuracy import score_accuracy
-from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, read_model_record, write_record
+from elmo_bench.records import (
+    Context,
+    ContextNeighbours,
+    NeighboursRecord,
+    Record,
+    read_model_record,
+    write_record,
+)
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.formats import (
@@ -26,24 +34,24 @@ from elmo_bench.report.formats import (
     write_latex,
     write_markdown,
 )
-from elmo_bench.report.library import read_library
+from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.model import Cell, Report, Section, Table
 from elmo_bench.report.page import write_page
 from elmo_bench.report.paper import paper
-from elmo_bench.report.tables import Desk
+from elmo_bench.report.published import read_published
 from tests.support.report_records import ELMO, NONE, make_model, make_record, publish, publish_world
 
-CORPORA = {
-    task: {"sample": frozenset({"world"})}
-    for task in ("ner", "snli", "srl", "squad", "coref", "sst5", "pos", "wsd")
-}
 EVIL = "<script>alert('1')</script> & | ` \\ {x} $y_1^2$ % # ~ *b* [l](u)\nnew line"
 
 
 def build(directory: Path, resamples: int = 200) -> Report:
-    library = read_library(directory)
-    scores = {run.record.task: score_accuracy for run in library.runs}
-    return assemble(Desk(library, Referee(scores, resamples), CORPORA))
+    published = read_published(directory)
+    records = [run.record for run in published.runs]
+    scores = {record.task: score_accuracy for record in records}
+    tasks, problems = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
+    return assemble(
+        ReportInputs(published, Referee(scores, resamples, problems=problems), list_tables(), tasks)
+    )
 
 
 def table(report: Report, name: str, block: str = "encoder sample") -> Table:
@@ -136,15 +144,13 @@ def test_what_a_size_keeps_of_the_training_set_stands_in_the_records(tmp_path: P
     assert "SNLI: trained on 10 % of its train split (size sample)." in found.notes
 
 
-def test_warns_of_mixed_commits_dirty_trees_and_other_settings(tmp_path: Path) -> None:
+def test_warns_of_mixed_commits_and_dirty_trees(tmp_path: Path) -> None:
     other = {"commit": "d" * 40, "dirty": True}
     publish(tmp_path, make_record("ner", 1, 20, NONE), 20)
     publish(tmp_path, make_record("ner", 2, 21, NONE, environment=other), 21)
-    publish(tmp_path, make_record("ner", 1, 22, NONE, identity={"task": {"name": "ner", "lr": 0.1}}), 22)
     warnings = "\n".join(build(tmp_path).warnings)
     assert "the cell mixes runs of the commits ccccccccc, ddddddddd" in warnings
     assert "no commit has (seeds 2)" in warnings
-    assert "is in no table: other settings (task.lr none / 0.1)" in warnings
 
 
 def test_counts_that_do_not_make_the_score_are_not_tested_with(tmp_path: Path) -> None:
@@ -172,7 +178,93 @@ def test_debug_runs_unknown_kinds_and_damaged_records_are_passed_over(records: P
     report = build(records)
     assert write_csv(report) == before
     warnings = "\n".join(report.warnings)
-    assert all(part in warnings for part in ("tried out", "'from the future'", "broken.json is left out"))
+    assert all(
+        part in warnings
+        for part in ("tried out on a few examples", "'from the future'", "broken.json is not shown")
+    )
+
+
+def test_a_run_with_other_settings_is_a_row_of_the_last_table(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        publish(tmp_path, make_record("ner", seed, 20, NONE), 20)
+        publish(tmp_path, make_record("ner", seed, 30, ELMO), 30)
+    other = {"task": {"name": "ner", "lr": 0.1}}
+    publish(tmp_path, make_record("ner", 1, 22, NONE, identity=other), 22)
+    publish(tmp_path, make_record("ner", 1, 24, ELMO, identity=other), 24)
+    report = build(tmp_path)
+    (label,) = [cells[1] for cells in table(report, "further").rows]
+    assert label.lines[-1] == "other settings: task.lr none / 0.1"
+    assert row(table(report, "further"), "NER", label.text)["Gain"].text == "+5.00; 11.1 % less error"
+
+
+def odd_records() -> list[Record]:
+    """Runs that no table of the paper has a row for."""
+    tenth = {"data": {"source": "sample", "corpus": None, "fraction": 1.0, "limit": 7}}
+    task = {"name": "emotion", "title": "Emotion", "elmo": {key: ELMO[key] for key in ("where", "lambda")}}
+    return [
+        make_record("emotion", 1, 20, NONE),  # a task that is not registered here
+        make_record("emotion", 1, 30, ELMO, config={"task": task}),
+        make_record("emotion", 1, 30, ELMO, identity={"task_version": 2}, config={}),
+        make_record("emotion", 1, 31, ELMO, config={"task": {"paper": "nonsense"}}, identity={"numerics": 7}),
+        make_record("ner", 1, 21, {**ELMO, "gamma": "fixed"}),  # a condition of nobody's
+        make_record("ner", 1, 22, {**ELMO, "layers": 1}),
+        make_record("ner", 1, 23, NONE, identity={"words": {"kind": "file"}, "words_sha256": "8" * 64}),
+        make_record("ner", 1, 24, NONE, identity=tenth),
+        make_record("ner", 1, 25, ELMO, size="huge"),
+        make_record("ner", 1, 26, ELMO, source="files", corpus="own"),
+        make_record("ner", 1, 27, ELMO, encoder="another", identity={"encoder_fingerprint": "a" * 64}),
+        make_record("wsd", 1, 28, {**ELMO, "where": "output"}),
+    ]
+
+
+def test_every_published_run_is_shown(tmp_path: Path) -> None:
+    publish_world(tmp_path)
+    for record in odd_records():
+        publish(tmp_path, record, 20)
+    report = build(tmp_path)
+    shown = {
+        run
+        for one in report.sections
+        for tab in one.tables
+        for cells in tab.rows
+        for cell in cells
+        for run in cell.runs
+    }
+    assert shown == {path.stem for path in tmp_path.rglob("*-s*.json")}
+    assert not [warning for warning in report.warnings if "not shown" in warning]
+    assert {cells[0].text for cells in table(report, "further").rows} >= {"Emotion", "NER"}
+
+
+@pytest.mark.parametrize(
+    ("content", "reason"),
+    [
+        ('{"kind": "run"}', "not a record of this version"),
+        ('["run"]', "unknown kind"),
+        ("{", "not shown"),
+        (make_record("ner", 1, 20, NONE, debug=True).model_dump_json(), "few examples"),
+        (make_record("ner", 1, 20, NONE, scores={}).model_dump_json(), "without test scores"),
+        (make_record("ner", 1, 20, NONE, identity={"words": {}}).model_dump_json(), "no identity.words.kind"),
+    ],
+)
+def test_a_file_that_is_not_shown_is_named_on_the_first_page(
+    tmp_path: Path, content: str, reason: str
+) -> None:
+    publish(tmp_path, make_record("ner", 3, 20, NONE), 20)
+    (tmp_path / "odd.json").write_text(content)
+    (warning,) = [warning for warning in build(tmp_path).warnings if "odd.json" in warning]
+    assert reason in warning
+
+
+def test_a_description_that_cannot_be_read_is_named(tmp_path: Path) -> None:
+    publish(tmp_path, make_record("odd", 1, 20, NONE, config={"task": {"title": "Odd", "paper": "no"}}), 20)
+    assert any("odd: the description in its records" in warning for warning in build(tmp_path).warnings)
+
+
+def test_a_copy_of_a_record_is_named(records: Path) -> None:
+    original = next(iter(sorted(records.rglob("*-s1.json"))))
+    (records / "copy.json").write_bytes(original.read_bytes())
+    named = [warning for warning in build(records).warnings if "is the same run" in warning]
+    assert len(named) == 1
 
 
 def test_perplexities_and_neighbours_are_shown(records: Path) -> None:

@@ -1,0 +1,89 @@
+"""The last table: every run that no other table shows, so that nothing published is dropped silently."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+
+from elmo_bench.conditions import describe_condition, is_baseline
+from elmo_bench.records import Record
+from elmo_bench.report.baseline import baseline_of, place_of, setting_of
+from elmo_bench.report.cells import NOTHING, gain_cell, interval_cell, score_cell, test_cell, text
+from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.inputs import ReportInputs
+from elmo_bench.report.model import Cell, Section, Table
+from elmo_bench.report.published import Block, block_of, differing
+from elmo_bench.report.tables import caption_of, describe_block, notes_of
+
+NAME, TITLE, SPLIT = "further", "Further runs", "test"
+ABOUT = (
+    "Published runs that no table above shows: tasks and conditions that the paper does not have, or other "
+    "settings. The gain is over the runs that differ in ELMo alone."
+)
+Keys = frozenset[tuple[str, str, int]]
+COLUMNS = ("Task", "Condition", "Here", "Gain", "95 % interval", "p")
+
+
+def build_further(inputs: ReportInputs) -> Section | None:
+    """One table per block; nothing if every run is in another table."""
+    shown = frozenset(inputs.shown)
+    groups: dict[Block, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    for run in inputs.not_shown():
+        record = run.record
+        block = Block(*place_of(record)) if is_baseline(record) else block_of(record)
+        groups[block][f"{record.task} {record.condition}"].append(run)
+    tables = tuple(
+        _table(block, [{run.seed: run for run in runs} for runs in conditions.values()], inputs, shown)
+        for block, conditions in sorted(groups.items())
+    )
+    return Section(NAME, TITLE, ABOUT, tables) if tables else None
+
+
+def _table(block: Block, conditions: list[Seeds], inputs: ReportInputs, shown: Keys) -> Table:
+    rows = [_row(seeds, inputs, shown) for seeds in conditions]
+    rows.sort(key=lambda row: (row[0].text, row[1].text))
+    return Table(
+        name=NAME,
+        block=describe_block(block),
+        caption=caption_of(TITLE, SPLIT, block),
+        columns=COLUMNS,
+        rows=tuple(rows),
+        notes=tuple(notes_of(block)),
+    )
+
+
+def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys) -> tuple[Cell, ...]:
+    record = next(iter(seeds.values())).record
+    task = inputs.tasks[record.task]
+    inputs.show(task, seeds)
+    label = text(describe_condition(record), *_differences(record, inputs, shown))
+    cells = (text(task.title), label, score_cell(list(seeds.values()), SPLIT))
+    others = inputs.published.runs
+    condition = baseline_of(record, (run.record for run in others))
+    baseline = {run.seed: run for run in others if run.record.condition == condition}
+    found = inputs.referee.compare(baseline, seeds, SPLIT, record.metric)
+    if found is None:
+        return (*cells, NOTHING, NOTHING, NOTHING)
+    return (*cells, gain_cell(found), interval_cell(found), test_cell(found))
+
+
+def _differences(record: Record, inputs: ReportInputs, shown: Keys) -> list[str]:
+    """What sets a run apart in addition to ELMo: its data, its word vectors, its settings."""
+    lines = []
+    data, words = record.identity["data"], record.identity["words"]
+    if data["fraction"] != 1:
+        lines.append(f"{100 * data['fraction']:g} % of the training set")
+    if data.get("limit"):
+        lines.append(f"{data['limit']} training examples")
+    lines.append("no word vectors" if words["kind"] == "none" else f"{words['kind']} word vectors")
+    usual = [
+        run.record
+        for run in inputs.published.runs
+        if run.key in shown
+        and run.record.task == record.task
+        and place_of(run.record) == place_of(record)
+        and run.record.condition != record.condition
+    ]
+    if usual and setting_of(record) not in {setting_of(other) for other in usual}:
+        nearest = min(usual, key=lambda other: len(list(differing(other.identity, record.identity))))
+        lines.append(f"other settings: {'; '.join(differing(nearest.identity, record.identity))}")
+    return lines

@@ -1,0 +1,135 @@
+"""What a report is made from: published records, and the tables that experiments and tasks describe."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+from elmo_bench.config import PaperConfig, TableConfig, TaskConfig, read_config
+from elmo_bench.records import Record
+from elmo_bench.report.comparison import Referee, Run, Seeds
+from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, commits_of
+from elmo_bench.types import UsageError
+
+UNUSED = Block(GENERATED, "world", GENERATED)  # what a fresh machine fills first
+ABOUT_SYSTEMS = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
+
+
+@dataclass(frozen=True)
+class ShownTask:
+    """What a report says of a task."""
+
+    name: str
+    title: str
+    paper: PaperConfig = field(default_factory=PaperConfig)
+    corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by source
+
+
+@dataclass
+class ReportInputs:
+    """Records, descriptions and tests; it notes which runs a table shows and what a reader is warned of."""
+
+    published: Published
+    referee: Referee
+    tables: Mapping[str, TableConfig]  # by experiment
+    tasks: Mapping[str, ShownTask]  # those of the tables first
+    warnings: list[str] = field(default_factory=list)
+    shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
+
+    def warn(self, warning: str) -> None:
+        """Keep a warning once."""
+        if warning not in self.warnings:
+            self.warnings.append(warning)
+
+    def blocks(self, tasks: Iterable[str]) -> list[Block]:
+        """The blocks with runs of any of some tasks."""
+        names = list(tasks)
+        return [
+            block
+            for block in self.published.blocks()
+            if any(self.published.of_task(block, task).runs for task in names)
+        ]
+
+    def lists(self, block: Block, task: ShownTask, has_runs: bool) -> bool:
+        """Whether a table of a block has rows for a task.
+
+        The table of a corpus's first encoder lists every task that can be run on the corpus. The table of a
+        further encoder, such as a control, lists the tasks that it has been run on.
+        """
+        if block == UNUSED or has_runs:
+            return True
+        first = self.published.first_encoder(block) == block
+        return first and block.corpus in task.corpora.get(block.source, ())
+
+    def show(self, task: ShownTask, seeds: Seeds) -> None:
+        """Note that a cell shows these runs, and warn if they are hard to reproduce."""
+        runs = list(seeds.values())
+        if not runs:
+            return
+        self.shown |= {run.key for run in runs}
+        name = f"{task.name}, condition {runs[0].record.condition}"
+        if len(commits := commits_of(runs)) > 1:
+            self.warn(f"{name}: the cell mixes runs of the commits {', '.join(commits)}")
+        if dirty := [run.seed for run in runs if run.record.environment.get("dirty")]:
+            seeds_named = ", ".join(map(str, sorted(dirty)))
+            self.warn(f"{name}: from a tree with changes that no commit has (seeds {seeds_named})")
+
+    def not_shown(self) -> list[Run]:
+        """The runs that no table shows so far."""
+        return [run for run in self.published.runs if run.key not in self.shown]
+
+    def of_task(self, block: Block, task: ShownTask) -> TaskRuns:
+        """The runs of a task in a block."""
+        return self.published.of_task(block, task.name)
+
+
+def describe_tasks(
+    registered: Mapping[str, TaskConfig], tables: Mapping[str, TableConfig], records: Sequence[Record]
+) -> tuple[dict[str, ShownTask], list[str]]:
+    """Every task of the tables and of the records, and what is wrong with the description in a record.
+
+    A task that is not registered here is described by its records.
+    """
+    described = {name: show_task(config.model_dump(by_alias=True)) for name, config in registered.items()}
+    problems = []
+    for name in sorted({record.task for record in records} - described.keys()):
+        values = max((record for record in records if record.task == name), key=_how_described).config
+        try:
+            described[name] = show_task({**values.get("task", {}), "name": name})
+        except UsageError as error:
+            described[name] = ShownTask(name, name)
+            problems.append(f"{name}: the description in its records cannot be read: {error}")
+    in_tables = [
+        task for table in sorted(tables.values(), key=lambda one: one.position) for task in table.tasks
+    ]
+    order = [*in_tables, *sorted(described)]
+    return {name: described[name] for name in dict.fromkeys(order) if name in described}, problems
+
+
+def _how_described(record: Record) -> tuple[bool, int]:
+    """Records with a title before those without, then the newest task version."""
+    return "title" in record.config.get("task", {}), record.task_version
+
+
+def show_task(values: Mapping[str, Any]) -> ShownTask:
+    """What a task's configuration says of it."""
+    name = str(values["name"])
+    corpora = {source: frozenset(own) - {"default"} for source, own in values.get("sources", {}).items()}
+    paper = read_config(PaperConfig, values.get("paper", {}), "task.paper")
+    return ShownTask(name, str(values.get("title") or name), paper, corpora)
+
+
+def tables_of_tasks(tasks: Iterable[ShownTask]) -> list[tuple[str, TableConfig]]:
+    """The tables that compare the systems of the paper for one task alone."""
+    found = []
+    for task in tasks:
+        if table := task.paper.table:
+            changes = {
+                "tasks": (task.name,),
+                "all_systems": True,
+                "about": table.about or ABOUT_SYSTEMS,
+            }
+            name = (table.paper or task.name).partition("_")[0]
+            found.append((name, table.model_copy(update=changes)))
+    return found

@@ -1,0 +1,258 @@
+"""Published records: read, checked, and grouped into blocks whose numbers may stand side by side."""
+
+from __future__ import annotations
+
+import json
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Literal
+
+from elmo_bench.conditions import is_baseline, reduce_elmo
+from elmo_bench.records import (
+    NeighboursRecord,
+    PerplexityRecord,
+    Record,
+    read_record,
+    read_record_of,
+)
+from elmo_bench.report.baseline import (
+    baseline_of,
+    place_of,
+    prescribed_fraction,
+    setting_of,
+    share_of,
+    words_of,
+)
+from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.types import DamagedFileError
+
+GENERATED = "sample"  # the source that this project writes itself
+
+
+@dataclass(frozen=True, order=True)
+class Block:
+    """One source, corpus, size and encoder: numbers of different blocks never share a table."""
+
+    source: str
+    corpus: str
+    size: str
+    encoder: str = ""  # empty where no run with ELMo is published
+    fingerprint: str = ""
+
+
+@dataclass(frozen=True)
+class Wanted:
+    """The condition of a cell."""
+
+    elmo: Literal["none"] | Mapping[str, Any]  # what differs from the defaults of the task
+    words: Literal["usual", "none", "any"] = "usual"
+    fraction: float | None = None  # of the training set; None: as the size prescribes
+
+    def fits(self, record: Record) -> bool:
+        """Whether a run has these settings of ELMo; the defaults stand in the record."""
+        if self.elmo == "none":
+            return is_baseline(record)
+        defaults = record.config.get("task", {}).get("elmo", {})
+        values = {"layers": "all", "gamma": "learned", "where": None, **defaults, **self.elmo}
+        return bool(record.identity["elmo"] == reduce_elmo(values))
+
+
+BASELINE = Wanted("none")
+PAPER = Wanted({})
+
+
+@dataclass(frozen=True)
+class TaskRuns:
+    """The runs of one task in one block."""
+
+    runs: tuple[Run, ...]
+
+    @property
+    def fraction(self) -> float:
+        """The fraction of the training set that the size prescribes, as most records say."""
+        counts = Counter(prescribed_fraction(run.record) for run in self.runs)
+        return max(counts, key=lambda fraction: (counts[fraction], fraction), default=1.0)
+
+    def find(self, wanted: Wanted) -> Seeds:
+        """The runs of one condition by seed; none where there are none."""
+        usual = self.usual
+        if usual is None:
+            return {}
+        setting, words = usual
+        fraction = self.fraction if wanted.fraction is None else wanted.fraction
+        fitting: dict[str, dict[int, Run]] = defaultdict(dict)
+        for run in self.runs:
+            record = run.record
+            if (
+                setting_of(record) == setting
+                and wanted.fits(record)
+                and share_of(record) == (fraction, None)
+                and _words_fit(record, wanted, words)
+            ):
+                fitting[record.condition][run.seed] = run
+        return max(fitting.values(), key=lambda seeds: (len(seeds), *_age(seeds)), default={})
+
+    def baseline(self, seeds: Seeds, wanted: Wanted) -> Seeds:
+        """The runs of a wanted baseline, if they are the baseline of some runs."""
+        if not seeds:
+            return {}
+        found = self.find(wanted)
+        record = next(iter(seeds.values())).record
+        return found if baseline_of(record, (run.record for run in found.values())) else {}
+
+    @property
+    def usual(self) -> tuple[str, str] | None:
+        """Settings and word vectors of the cells: those of the newest task version, then of most runs."""
+        groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
+        for run in self.runs:
+            groups[setting_of(run.record), words_of(run.record)].append(run.record)
+        if not groups:
+            return None
+        return max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))
+
+    def fractions(self) -> list[float]:
+        """The fractions of the training set that there are runs on."""
+        return sorted({run.record.identity["data"]["fraction"] for run in self.runs})
+
+
+@dataclass(frozen=True)
+class Published:
+    """All published records, and what is wrong with those that cannot be shown."""
+
+    runs: tuple[Run, ...]
+    perplexities: tuple[PerplexityRecord, ...]  # of fine-tuned biLMs
+    neighbours: tuple[NeighboursRecord, ...]
+    problems: tuple[str, ...]
+
+    def blocks(self) -> list[Block]:
+        """Every block that has a run; the generated world comes last."""
+        places = {place_of(run.record) for run in self.runs}
+        found = {block_of(run.record) for run in self.runs if not is_baseline(run.record)}
+        served = {(block.source, block.corpus, block.size) for block in found}
+        alone = {Block(*place) for place in places if place not in served}
+        return sorted(found | alone, key=lambda block: (block.source == GENERATED, block))
+
+    def first_encoder(self, block: Block) -> Block:
+        """Of the blocks that differ in the encoder alone, the one with the most runs."""
+        place = (block.source, block.corpus, block.size)
+        counts = Counter(block_of(run.record) for run in self.runs if not is_baseline(run.record))
+        rivals = [other for other in counts if (other.source, other.corpus, other.size) == place]
+        return max(rivals, key=lambda other: (counts[other], other), default=block)
+
+    def of_task(self, block: Block, task: str) -> TaskRuns:
+        """The runs of a task that belong to a block, with or without ELMo."""
+        place = (block.source, block.corpus, block.size)
+        return TaskRuns(
+            tuple(
+                run
+                for run in self.runs
+                if run.record.task == task
+                and place_of(run.record) == place
+                and (is_baseline(run.record) or block_of(run.record) == block)
+            )
+        )
+
+
+def block_of(record: Record) -> Block:
+    """The block of a run with ELMo."""
+    return Block(*place_of(record), record.encoder or "", record.identity.get("encoder_fingerprint") or "")
+
+
+@dataclass
+class _Reader:
+    """Collects records, and names every file that is left out."""
+
+    runs: dict[tuple[str, str, int], Run] = field(default_factory=dict)
+    perplexities: list[PerplexityRecord] = field(default_factory=list)
+    neighbours: list[NeighboursRecord] = field(default_factory=list)
+    problems: list[str] = field(default_factory=list)
+
+    def read(self, path: Path, name: str) -> None:
+        try:
+            content = json.loads(path.read_bytes())
+            kind = content.get("kind") if isinstance(content, dict) else None
+            if kind == "run":
+                self.add(Run(read_record(path), path.with_suffix(".npz")), name)
+            elif kind == "perplexity":
+                self.perplexities.append(read_record_of(PerplexityRecord, path))
+            elif kind == "neighbours":
+                self.neighbours.append(read_record_of(NeighboursRecord, path))
+            else:
+                self.problems.append(f"{name} is not shown: a record of the unknown kind {kind!r}")
+        except (DamagedFileError, ValueError) as error:
+            self.problems.append(f"{name} is not shown: {str(error).splitlines()[0]}")
+
+    def add(self, run: Run, name: str) -> None:
+        record = run.record
+        if reason := record.unpublishable:
+            self.problems.append(f"{name} is not shown: {reason}")
+        elif missing := list(missing_facts(record)):
+            self.problems.append(f"{name} is not shown: the record has no {', no '.join(missing)}")
+        elif run.key in self.runs:
+            self.problems.append(f"{name} is not shown: {self.runs[run.key].counts.stem} is the same run")
+        else:
+            self.runs[run.key] = run
+
+
+def missing_facts(record: Record) -> Iterator[str]:
+    """What tables need of a run and a record does not have."""
+    for key in ("elmo.where", "words.kind", "data.fraction", "numerics"):
+        values: Any = record.identity
+        for part in key.split("."):
+            values = values.get(part) if isinstance(values, dict) else None
+        if values is None:
+            yield f"identity.{key}"
+    for split in ("dev", "test"):
+        if record.metric not in record.scores.get(split, {}):
+            yield f"scores.{split}.{record.metric}"
+        if split not in record.examples:
+            yield f"examples.{split}"
+
+
+def read_published(directory: Path) -> Published:
+    """All records below a directory; a file that is not shown is named with the reason."""
+    reader = _Reader()
+    for path in sorted(directory.rglob("*.json")):
+        reader.read(path, str(path.relative_to(directory)))
+    return Published(
+        runs=tuple(reader.runs.values()),
+        perplexities=tuple(reader.perplexities),
+        neighbours=tuple(reader.neighbours),
+        problems=tuple(reader.problems),
+    )
+
+
+def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:
+    """The dotted keys in which two identities differ, with both values."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in sorted(first.keys() | second.keys()):
+            yield from differing(first.get(key), second.get(key), f"{prefix}.{key}" if prefix else key)
+    elif first != second:
+        yield f"{prefix} {_short(first)} / {_short(second)}"
+
+
+def commits_of(runs: Sequence[Run]) -> list[str]:
+    """The commits that runs are from, shortened."""
+    return sorted({str(run.record.environment.get("commit"))[:9] for run in runs})
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text[:12] if len(text) == 64 else text
+
+
+def _version(record: Record) -> tuple[int, int]:
+    return record.task_version, int(record.identity["numerics"])
+
+
+def _age(seeds: Seeds) -> tuple[int, int]:
+    return _version(next(iter(seeds.values())).record)
+
+
+def _words_fit(record: Record, wanted: Wanted, usual: str) -> bool:
+    if wanted.words == "usual":
+        return words_of(record) == usual
+    kind = record.identity["words"]["kind"]
+    return bool((kind == "none") == (wanted.words == "none"))
