@@ -1,4 +1,7 @@
-"""Entailment pairs, decided by relation, negation, quantity and kind, and not by shared words."""
+"""Entailment pairs: captions decided by relation, negation and quantity, and names decided by their kind.
+
+Shared words do not reveal the label.
+"""
 
 from __future__ import annotations
 
@@ -7,13 +10,12 @@ import random
 from collections.abc import Callable
 from dataclasses import dataclass, replace
 
-from elmo_bench.world.identities import draw_identity
-from elmo_bench.world.inflection import article, pluralise
-from elmo_bench.world.lexicon import Scope, verb
-from elmo_bench.world.nouns import NOUNS
-from elmo_bench.world.relations import RELATIONS, Relation
-from elmo_bench.world.seeds import seeded
-from elmo_bench.world.sentences import tagged
+from elmo_bench.world.english import article, pluralise
+from elmo_bench.world.lexicon import NAMED_KINDS, Scope, seeded, verb
+from elmo_bench.world.sentences import Sentence, tagged
+from elmo_bench.world.story import Entity, Event, new_entity, new_event
+from elmo_bench.world.surface import Teller, patterns_for
+from elmo_bench.world.tables import NOUNS, PEOPLE, RELATIONS, Relation
 
 LABELS = ("entailment", "neutral", "contradiction")
 COUNTS: tuple[str, ...] = ("two", "three", "four", "five", "six", "seven")
@@ -231,6 +233,54 @@ def draw_pair(label: str, scope: Scope, randomness: random.Random) -> tuple[str,
         hypothesis = changed.words()
         if hypothesis != premise.words():
             return premise.words(), hypothesis
+
+
+_CAST_KINDS = tuple(kind for kind in NAMED_KINDS for _ in range(2))
+_TELLING = tuple(r for r in RELATIONS if r.subject in NAMED_KINDS and r.object in (*NAMED_KINDS, ""))
+
+
+def draw_identity(label: str, scope: Scope, randomness: random.Random) -> tuple[str, str]:
+    """An event among names, and a claim about what one of them is.
+
+    Its own kind is entailed, a more specific noun of that kind is neutral, another kind is a contradiction.
+    """
+    while True:
+        event = _named_event(scope, randomness)
+        named = [member for member in (event.subject, event.object) if member is not None and member.name]
+        told = _tell_by_name(event, scope, randomness)
+        mentioned = [member for member in named if any(m.name and m.entity == member for m in told.mentions)]
+        if mentioned:
+            about = randomness.choice(mentioned)
+            noun = _claimed_noun(label, about.kind, scope, randomness)
+            return " ".join(told.words), f"{' '.join(about.name)} was {article(noun)} {noun} ."
+
+
+def _named_event(scope: Scope, randomness: random.Random) -> Event:
+    cast: list[Entity] = []
+    while len(cast) < len(_CAST_KINDS):
+        member = new_entity(len(cast), _CAST_KINDS[len(cast)], scope, randomness, named=True)
+        if all(set(member.name).isdisjoint(other.name) for other in cast):
+            cast.append(member)
+    return new_event(tuple(cast), len(cast), scope, randomness, randomness.choice(_TELLING))
+
+
+def _tell_by_name(event: Event, scope: Scope, randomness: random.Random) -> Sentence:
+    """The event, without any description of its names."""
+    patterns = patterns_for(event)
+    pattern = randomness.choices(patterns, [pattern.weight for pattern in patterns])[0]
+    return Teller(event, scope, randomness, frozenset(), frozenset(), by_noun=True).tell(pattern)
+
+
+def _claimed_noun(label: str, kind: str, scope: Scope, randomness: random.Random) -> str:
+    if label == "entailment":
+        return kind
+    if label == "neutral":  # no noun that a "he" or "she" in the premise could speak against
+        return scope.choose(randomness, PEOPLE["either"] if kind == "person" else NOUNS[kind])
+    other = randomness.choice([rival for rival in NAMED_KINDS if rival != kind])
+    if randomness.random() < 0.5:
+        return other
+    # a bank may be a place and an organisation
+    return scope.choose(randomness, [noun for noun in NOUNS[other] if noun not in NOUNS[kind]])
 
 
 def pairs_jsonl(split: str, count: int) -> str:

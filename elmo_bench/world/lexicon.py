@@ -1,4 +1,4 @@
-"""Which words a part of the world may use: the labelled training sets know a third of every list."""
+"""Which words a split of the world may use, and the generators of random numbers that draw them."""
 
 from __future__ import annotations
 
@@ -8,13 +8,29 @@ from dataclasses import dataclass
 from functools import cache
 from typing import TypeVar
 
-from elmo_bench.world.inflection import Verb, conjugate
-from elmo_bench.world.names import NAMES
-from elmo_bench.world.nouns import NOUNS
-from elmo_bench.world.relations import RELATIONS
+from elmo_bench.world.english import Verb, conjugate
+from elmo_bench.world.tables import NAME_PARTS, NOUNS, RELATIONS
 
 T = TypeVar("T")
 
+
+def seeded(*keys: str | int) -> random.Random:
+    """A generator that depends on its keys alone, so no part of the world depends on another part's length.
+
+    `random` hashes the text itself; PYTHONHASHSEED has no influence.
+    """
+    return random.Random("elmo_bench world/" + "/".join(str(key) for key in keys))
+
+
+def _shuffled_names() -> tuple[str, ...]:
+    built = [first + last for first in NAME_PARTS["first_halves"] for last in NAME_PARTS["last_halves"]]
+    randomness = seeded("names")
+    chosen = [*randomness.sample(built, 212), *NAME_PARTS["words"]]
+    randomness.shuffle(chosen)
+    return tuple(chosen)
+
+
+NAMES: tuple[str, ...] = _shuffled_names()
 NAMED_KINDS: tuple[str, ...] = ("person", "place", "organisation", "work")
 NAME_POOLS: dict[str, tuple[str, ...]] = {
     "train": NAMES[:80],
@@ -26,34 +42,34 @@ NAME_POOLS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Scope:
-    """The vocabulary of one part: `train`, `dev` and `test` are labelled, `text` is the plain text."""
+    """The vocabulary of one split: `train`, `dev` and `test` are labelled, `text` is the plain text."""
 
     name: str
 
     @property
     def description_rate(self) -> float:
-        """How often a name is explained on the spot; labelled data do so less."""
+        """How often a name comes with a description; less often in labelled data."""
         return 0.6 if self.name == "text" else 0.25
 
     @property
     def double_edged_rate(self) -> float:
-        """How often a judgement is praise or blame by what it is about; labelled reviews leave such out.
+        """How often an adjective is praise or blame depending on its subject; never in labelled reviews.
 
-        None of the heads learnt that conjunction from some hundred reviews, so all it added was noise.
+        No head learns this conjunction from some hundred reviews: there it would only add noise.
         """
         return 0.25 if self.name == "text" else 0.0
 
-    def words(self, listed: Sequence[T]) -> Sequence[T]:
-        """What this part may use of a list; labelled training data know every third entry."""
-        return listed[::3] if self.name == "train" and len(listed) > 3 else listed
+    def words(self, entries: Sequence[T]) -> Sequence[T]:
+        """The entries of a list that this split may use: every third one in labelled training data."""
+        return entries[::3] if self.name == "train" and len(entries) > 3 else entries
 
-    def choose(self, randomness: random.Random, listed: Sequence[T]) -> T:
-        """One entry of a list; half of what is tested is what training data may have shown."""
+    def choose(self, randomness: random.Random, entries: Sequence[T]) -> T:
+        """One entry of a list; in dev and test, every second draw is from the entries of training data."""
         known = self.name in ("dev", "test") and randomness.random() < 0.5
-        return randomness.choice(Scope("train").words(listed) if known else self.words(listed))
+        return randomness.choice(Scope("train").words(entries) if known else self.words(entries))
 
     def name_for(self, randomness: random.Random, kind: str) -> str:
-        """A name; every name serves every kind, one of the four somewhat more often."""
+        """A name; every name serves every kind, and its favourite kind somewhat more often."""
         pool = NAME_POOLS[self.name]
         name = randomness.choice(pool)
         while _favourite_kind(name) != kind and randomness.random() < 0.5:
@@ -74,7 +90,7 @@ def verb(spelling: str) -> Verb:
 
 @cache
 def senses() -> dict[tuple[str, str], tuple[str, ...]]:
-    """(lemma, n or v) -> the shelves or relations it stands in, for words that stand in several."""
+    """(lemma, n or v) -> its noun kinds or relations, for words that have several."""
     found: dict[tuple[str, str], list[str]] = {}
     for kind, nouns in NOUNS.items():
         for noun in nouns:

@@ -7,13 +7,11 @@ import random
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from elmo_bench.world.grammar import Frame
-from elmo_bench.world.lexicon import Scope, verb
-from elmo_bench.world.relations import RELATIONS
-from elmo_bench.world.seeds import seeded
+from elmo_bench.world.lexicon import Scope, seeded, verb
 from elmo_bench.world.sentences import Sentence
 from elmo_bench.world.story import Entity, Event, new_entity, new_event
 from elmo_bench.world.surface import Teller
+from elmo_bench.world.tables import RELATIONS, Pattern
 
 _TOLD = ("S V:VBD O T .", "S V:VBD O .", "S V:VBD O W .", "W , S V:VBD O .")
 _TOLD_PASSIVE = ("N BE:N V:VBN BY .", "N BE:N V:VBN BY T .")
@@ -81,7 +79,7 @@ def tell_paragraph(scope: Scope, randomness: random.Random, length: int) -> tupl
             event = Event(relation, event.verb, subject, randomness.choice(others), None, event.tail)
             patterns = _TOLD if relation.preposition else _TOLD + _TOLD_PASSIVE
             teller = Teller(event, scope, randomness, frozenset(), frozenset())
-            told.append(teller.tell(Frame(randomness.choice(patterns))))
+            told.append(teller.tell(Pattern(randomness.choice(patterns))))
     return tuple(told)
 
 

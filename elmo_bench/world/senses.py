@@ -7,13 +7,11 @@ from collections.abc import Sequence
 from dataclasses import replace
 from xml.sax.saxutils import escape
 
-from elmo_bench.world.lexicon import Scope, senses, verb
-from elmo_bench.world.nouns import NOUNS
-from elmo_bench.world.relations import RELATIONS
-from elmo_bench.world.seeds import seeded
+from elmo_bench.world.lexicon import Scope, seeded, senses, verb
 from elmo_bench.world.sentences import Sentence, Token
 from elmo_bench.world.story import CAST_KINDS, Entity, Event, new_entity, new_event
 from elmo_bench.world.surface import tell
+from elmo_bench.world.tables import NOUNS, RELATIONS
 from elmo_bench.world.tagging import universal_tag
 
 _NOUN_FILES: dict[str, int] = {
@@ -28,7 +26,7 @@ def sense_key(word: str, pos: str, sense: str) -> str:
     number = senses()[word, pos].index(sense)
     if pos == "n":
         return f"{word}%1:{_NOUN_FILES[sense]:02d}:0{number}::"
-    return f"{word}%2:{30 + _relation_number(sense) % 14}:0{number}::"
+    return f"{word}%2:{30 + _relation_index(sense) % 14}:0{number}::"
 
 
 def inventory() -> str:
@@ -36,8 +34,8 @@ def inventory() -> str:
     rows = ["lemma\tpos\tsense_number\tsense_key\tsynset_offset\ttag_count"]
     for word, pos in sorted(senses()):
         for number, sense in enumerate(senses()[word, pos]):
-            shelf = _relation_number(sense) if pos == "v" else 100 + list(NOUNS).index(sense)
-            offset = 1000 * (1 + shelf) + number
+            index = _relation_index(sense) if pos == "v" else 100 + list(NOUNS).index(sense)
+            offset = 1000 * (1 + index) + number
             count = 6 - 2 * number
             rows.append(f"{word}\t{pos}\t{number + 1}\t{sense_key(word, pos, sense)}\t{offset:08d}\t{count}")
     return "\n".join(rows) + "\n"
@@ -72,7 +70,7 @@ def _event_with(
     word: str, pos: str, sense: str, cast: tuple[Entity, ...], scope: Scope, randomness: random.Random
 ) -> Event:
     if pos == "v":
-        relation = RELATIONS[_relation_number(sense)]
+        relation = RELATIONS[_relation_index(sense)]
         event = new_event(cast, 20, scope, randomness, relation)
         return replace(event, verb=next(entry for entry in relation.verbs if verb(entry).base == word))
     relation = randomness.choice([r for r in RELATIONS if sense in (r.subject, r.object)])
@@ -117,5 +115,5 @@ def _framework_tag(token: Token) -> str:
     return {"PROPN": "NOUN", "AUX": "VERB", "PUNCT": ".", "PART": "PRT", "CCONJ": "CONJ"}.get(tag, tag)
 
 
-def _relation_number(name: str) -> int:
+def _relation_index(name: str) -> int:
     return next(index for index, relation in enumerate(RELATIONS) if relation.name == name)

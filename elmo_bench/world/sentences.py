@@ -1,17 +1,18 @@
-"""Sentences that remember what every word stands for."""
+"""Sentences whose words carry the annotations that all labelled sets are made from."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cache
 
+from elmo_bench.world.english import lemma
 from elmo_bench.world.story import Entity, Event
-from elmo_bench.world.tags import lemma, penn_tags
+from elmo_bench.world.tables import PENN_TAGS
 
 
 @dataclass(frozen=True)
 class Token:
-    """A word, its lemma, its Penn tag, and the shelf or relation that gives its sense."""
+    """A word, its lemma, its Penn tag, and its sense: a kind of noun or a relation."""
 
     word: str
     lemma: str
@@ -50,7 +51,7 @@ class Proposition:
 
 @dataclass(frozen=True)
 class Sentence:
-    """Tokens with everything that the views read off."""
+    """Tokens and all annotations."""
 
     tokens: tuple[Token, ...]
     mentions: tuple[Mention, ...] = ()
@@ -71,5 +72,5 @@ def tagged(text: str) -> tuple[Token, ...]:
 def _token(item: str) -> Token:
     word, _, tag = item.rpartition("/")
     if not word:
-        word, tag = item, penn_tags().get(item, "NN")
+        word, tag = item, PENN_TAGS.get(item, "NN")
     return Token(word, lemma(word, tag), tag)

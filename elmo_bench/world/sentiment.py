@@ -6,7 +6,7 @@ import random
 from dataclasses import dataclass
 
 from elmo_bench.world.lexicon import Scope
-from elmo_bench.world.reviews import (
+from elmo_bench.world.tables import (
     ASPECTS,
     DEGREES,
     DOUBLE_EDGED,

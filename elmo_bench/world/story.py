@@ -1,4 +1,4 @@
-"""The single truth: a story is a cast and what happens to it; every text and annotation is read off it."""
+"""A story is a cast and a list of events; every text and every annotation is derived from it."""
 
 from __future__ import annotations
 
@@ -6,13 +6,12 @@ import random
 from dataclasses import dataclass
 
 from elmo_bench.world.lexicon import NAMED_KINDS, Scope
-from elmo_bench.world.nouns import BELONGINGS, NOUNS, PEOPLE
-from elmo_bench.world.relations import ANYBODY, RELATIONS, Relation
+from elmo_bench.world.tables import ANYBODY, BELONGINGS, NOUNS, PEOPLE, RELATIONS, Relation
 
 
 @dataclass(frozen=True)
 class Entity:
-    """Somebody or something; `name` is empty where it has none, `noun` says what it is."""
+    """A person or a thing; `noun` says what it is, `name` may be empty."""
 
     id: int
     kind: str
@@ -25,7 +24,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happens: a relation, the verb that tells it, and its participants."""
+    """One thing that happens: a relation, the verb that expresses it, and its participants."""
 
     relation: Relation
     verb: str  # an entry of the relation's verbs
@@ -55,7 +54,7 @@ _WEIGHTS: dict[str, float] = {"person": 0.5, "place": 0.8, "organisation": 0.8, 
 def write_story(
     identifier: str, scope: Scope, randomness: random.Random, length: int, *, about_names: bool = False
 ) -> Story:
-    """A story of some events among a fresh cast; `about_names` keeps to those that can have names."""
+    """A story with a new cast; `about_names` limits it to participants that can have names."""
     cast = tuple(
         new_entity(
             index, kind, scope, randomness, named=about_names or randomness.random() < _NAMED_SHARE[kind]
@@ -78,12 +77,12 @@ def _is_about_names(relation: Relation) -> bool:
 
 
 def new_entity(identifier: int, kind: str, scope: Scope, randomness: random.Random, *, named: bool) -> Entity:
-    """Somebody or something of a kind, by name or by noun alone."""
+    """A person or thing of a kind, with a name or with a noun alone."""
     if kind == "any":
         kind = randomness.choice(NAMED_KINDS)
     gender = randomness.choice("fm") if kind == "person" else "n"
-    shelf = PEOPLE[_shelf_of(gender, randomness)] if kind == "person" else NOUNS[kind]
-    noun = scope.choose(randomness, shelf)
+    nouns = PEOPLE[_people_list(gender, randomness)] if kind == "person" else NOUNS[kind]
+    noun = scope.choose(randomness, nouns)
     if named and kind in NAMED_KINDS:
         words = [scope.name_for(randomness, kind)]
         if randomness.random() < 0.3:
@@ -99,7 +98,7 @@ def new_event(
     randomness: random.Random,
     relation: Relation | None = None,
 ) -> Event:
-    """An event among the cast; things outside the cast get identifiers from `first_free` on."""
+    """An event among the cast; participants outside the cast get ids from `first_free` on."""
     relation = relation or draw_relation(randomness)
     subject = _participant(cast, relation.subject, first_free, scope, randomness)
     others = tuple(member for member in cast if member.id != subject.id)
@@ -115,7 +114,7 @@ def new_event(
 
 
 def draw_relation(randomness: random.Random) -> Relation:
-    """A relation; those about things less often, one in twenty without a clue."""
+    """A relation; relations about things are rarer, and one in twenty reveals nothing about its object."""
     if randomness.random() < 0.05:
         return ANYBODY
     while True:
@@ -142,7 +141,7 @@ def _participant(
     return new_entity(identifier, kind, scope, randomness, named=not members and randomness.random() < 0.3)
 
 
-def _shelf_of(gender: str, randomness: random.Random) -> str:
+def _people_list(gender: str, randomness: random.Random) -> str:
     return "either" if randomness.random() < 0.6 else {"f": "female", "m": "male"}[gender]
 
 

@@ -1,17 +1,40 @@
-"""From an event to a sentence."""
+"""From an event to a sentence: a pattern is chosen and its slots are filled."""
 
 from __future__ import annotations
 
 import random
 from dataclasses import dataclass, field
 
-from elmo_bench.world.adjectives import BY_KIND, MANNERS, TIMES
-from elmo_bench.world.grammar import CLAUSES, NEUTRAL_ENDINGS, NEUTRAL_OPENINGS, Frame, frames_for
-from elmo_bench.world.inflection import article, pluralise
+from elmo_bench.world.english import article, pluralise
 from elmo_bench.world.lexicon import Scope, verb
-from elmo_bench.world.nouns import OCCASIONS
 from elmo_bench.world.sentences import Argument, Mention, Proposition, Sentence, Token, tagged
 from elmo_bench.world.story import Entity, Event, Story, new_entity
+from elmo_bench.world.tables import (
+    ADJECTIVES,
+    CLAUSES,
+    DITRANSITIVE,
+    INCHOATIVE,
+    INTRANSITIVE,
+    MANNERS,
+    NEUTRAL_ENDINGS,
+    NEUTRAL_OPENINGS,
+    OCCASIONS,
+    PREPOSITIONAL,
+    TIMES,
+    TRANSITIVE,
+    Pattern,
+)  # fmt: skip
+
+
+def patterns_for(event: Event, *, inchoative: bool = False) -> tuple[Pattern, ...]:
+    """The patterns that can tell an event."""
+    if event.recipient is not None:
+        return DITRANSITIVE
+    if event.object is None:
+        return INTRANSITIVE
+    if inchoative and event.relation.inchoative:
+        return INCHOATIVE
+    return PREPOSITIONAL if event.relation.preposition else TRANSITIVE
 
 
 def tell(
@@ -21,14 +44,14 @@ def tell(
     known: frozenset[int] = frozenset(),
     pronouns: frozenset[int] = frozenset(),
 ) -> Sentence:
-    """One way of telling an event; `known` have been mentioned before, `pronouns` may be a pronoun."""
-    frames = frames_for(event, inchoative=randomness.random() < 0.5)
-    frame = randomness.choices(frames, [frame.weight for frame in frames])[0]
-    return Teller(event, scope, randomness, known, pronouns).tell(frame)
+    """A sentence about an event; `known` entities were mentioned before, `pronouns` may become pronouns."""
+    patterns = patterns_for(event, inchoative=randomness.random() < 0.5)
+    pattern = randomness.choices(patterns, [pattern.weight for pattern in patterns])[0]
+    return Teller(event, scope, randomness, known, pronouns).tell(pattern)
 
 
 def tell_story(story: Story, randomness: random.Random, pronoun_rate: float = 0.25) -> tuple[Sentence, ...]:
-    """The whole story, in order; somebody who was in the last sentence may be a pronoun in the next."""
+    """The sentences of a story; an entity of the previous sentence may become a pronoun."""
     known: frozenset[int] = frozenset()
     last: frozenset[int] = frozenset()
     sentences = []
@@ -61,15 +84,15 @@ class Teller:
     randomness: random.Random
     known: frozenset[int]
     pronouns: frozenset[int]
-    by_noun: bool = False  # whether somebody known is "the widow" although there is a name
+    by_noun: bool = False  # a known entity is "the widow" although it has a name
     tokens: list[Token] = field(default_factory=list)
     mentions: list[Mention] = field(default_factory=list)
     arguments: list[Argument] = field(default_factory=list)
     predicate: int = -1
 
-    def tell(self, frame: Frame) -> Sentence:
+    def tell(self, pattern: Pattern) -> Sentence:
         """The sentence that a pattern makes of the event."""
-        for slot in frame.pattern.split():
+        for slot in pattern.slots.split():
             if slot in (".", ",") and self.tokens and self.tokens[-1].word == ",":
                 self.tokens.pop()  # an aside ends where the clause does
             self._fill(slot)
@@ -84,7 +107,7 @@ class Teller:
         return Sentence(tuple(self.tokens), tuple(mentions), (proposition,), self.event)
 
     def introduce(self, entity: Entity) -> Sentence:
-        """A sentence that says no more than what a name stands for."""
+        """A sentence that only says what a name stands for."""
         self._name(entity)
         self.tokens += tagged(self.randomness.choice(("was", "remained/VBD", "became")))
         self._described(entity, definite=False)
@@ -96,21 +119,17 @@ class Teller:
         if not slot[0].isupper():
             self.tokens += tagged(slot)
         elif name in ("V", "PRES"):
-            self._verb(
-                "VBP"
-                if name == "PRES" and _is_plural(self._who(detail))
-                else detail
-                if name == "V"
-                else "VBZ"
-            )
+            self._verb(detail if name == "V" else "VBP" if _is_plural(self._who(detail)) else "VBZ")
         elif name in _AUXILIARIES:
             singular, plural = _AUXILIARIES[name]
             self.tokens += tagged(plural if _is_plural(self._who(detail)) else singular)
         elif name in ("WHO", "WHOM"):
             self._relative(self._who(detail), detail, name)
         elif name in _PHRASES:
-            listed, role = _PHRASES[name]
-            self._phrase(self.event.tail if name == "T" else self.scope.choose(self.randomness, listed), role)
+            phrases, role = _PHRASES[name]
+            self._phrase(
+                self.event.tail if name == "T" else self.scope.choose(self.randomness, phrases), role
+            )
         elif name == "OWN":
             self._own_way()
         elif name == "P":
@@ -210,7 +229,7 @@ class Teller:
         self.mentions.append(Mention(start, end, entity, (start, end)))
 
     def _named(self, entity: Entity) -> None:
-        """A name, now and then with a word before or after it that says what it stands for."""
+        """A name, sometimes with a description before or after it."""
         rate = 0.0 if self.by_noun else self.scope.description_rate
         draw = self.randomness.random()
         if draw < 0.4 * rate:
@@ -236,7 +255,7 @@ class Teller:
     def _described(self, entity: Entity, *, definite: bool) -> None:
         adjectives = []
         if self.randomness.random() < 0.2:
-            word = self.scope.choose(self.randomness, BY_KIND[entity.kind])
+            word = self.scope.choose(self.randomness, ADJECTIVES[entity.kind])
             adjectives.append(Token(word, word, "JJ"))
         noun = Token(entity.noun, entity.noun, "NN", entity.kind) if entity.name else _noun_token(entity)
         if definite:

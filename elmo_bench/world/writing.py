@@ -2,28 +2,29 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import random
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.world.chains import conll2012_chains, write_document
-from elmo_bench.world.entailment import pairs_jsonl
-from elmo_bench.world.lexicon import Scope
-from elmo_bench.world.questions import squad_json
-from elmo_bench.world.seeds import seeded
+from elmo_bench.world.coreference import conll2012_chains, write_document
+from elmo_bench.world.entailment import draw_scene, pairs_jsonl
+from elmo_bench.world.lexicon import Scope, seeded
+from elmo_bench.world.questions import ask, squad_json, tell_paragraph
 from elmo_bench.world.senses import inventory, sense_sentences, unified_xml
 from elmo_bench.world.sentences import Sentence
 from elmo_bench.world.sentiment import write_review
 from elmo_bench.world.story import write_story
 from elmo_bench.world.surface import tell_story
 from elmo_bench.world.tagging import conll2003, conll2012_roles, conllu
-from elmo_bench.world.text import STORY_LENGTH, plain_text
 
 WORLD_VERSION = 5
 """Raised whenever the same size would give other bytes."""
 
 SPLITS = ("train", "dev", "test")
 Counts = tuple[int, int, int]  # train, dev, test
+STORY_LENGTH = 10
+TEXT = Scope("text")
 
 
 @dataclass(frozen=True)
@@ -87,3 +88,31 @@ def review_trees(split: str, count: int) -> str:
     """One tree per line."""
     trees = (write_review(Scope(split), seeded("reviews", split, number)) for number in range(count))
     return "".join(f"{tree}\n" for tree in trees)
+
+
+def plain_text(part: str, count: int) -> str:
+    """One tokenised sentence per line: `count` stories, each followed by some of everything else."""
+    lines = [line for number in range(count) for line in _chapter(part, number)]
+    return "\n".join(lines) + "\n"
+
+
+def _chapter(part: str, number: int) -> Iterator[str]:
+    randomness = seeded("text", part, number)
+    story = write_story(f"{part}/{number}", TEXT, randomness, STORY_LENGTH)
+    for sentence in tell_story(story, randomness):
+        yield " ".join(sentence.words)
+    for _ in range(2):
+        yield " ".join(write_review(TEXT, randomness, reaction=True).words)
+    yield draw_scene(TEXT, randomness).words()
+    if number % 4 == 0:
+        for sentence in write_document(f"text/{part}", number, 4).sentences:
+            yield " ".join(sentence.words)
+    if number % 4 == 2:
+        yield from _dialogue(randomness)
+
+
+def _dialogue(randomness: random.Random) -> Iterator[str]:
+    for sentence in tell_paragraph(TEXT, randomness, 3):
+        yield " ".join(sentence.words)
+        question = ask(sentence, randomness.random() < 0.5, TEXT, randomness)
+        yield question.removesuffix("?") + " ?"

@@ -24,7 +24,7 @@ from elmo_bench.records import NeighboursRecord, read_records, read_records_of
 from elmo_bench.sweep.neighbours import answer_one, place_answer, read_question
 from elmo_bench.types import DamagedFileError, UsageError, Words
 from elmo_bench.world.lexicon import senses
-from elmo_bench.world.text import plain_text
+from elmo_bench.world.writing import plain_text
 from tests.conftest import PROJECT
 from tests.support.composition import compose
 

@@ -10,16 +10,14 @@ from xml.etree import ElementTree
 
 import pytest
 
-from elmo_bench.world.chains import write_document
-from elmo_bench.world.entailment import draw_pair
-from elmo_bench.world.identities import draw_identity
-from elmo_bench.world.inflection import article, conjugate, pluralise
-from elmo_bench.world.lexicon import NAMED_KINDS, Scope
-from elmo_bench.world.nouns import NOUNS
+from elmo_bench.world.coreference import write_document
+from elmo_bench.world.english import article, conjugate, pluralise
+from elmo_bench.world.entailment import draw_identity, draw_pair
+from elmo_bench.world.lexicon import NAMED_KINDS, Scope, seeded
 from elmo_bench.world.questions import write_paragraph
-from elmo_bench.world.seeds import seeded
 from elmo_bench.world.sentences import tagged
 from elmo_bench.world.sentiment import Node, join, negate, write_review
+from elmo_bench.world.tables import NOUNS
 from elmo_bench.world.tagging import name_tags
 from elmo_bench.world.writing import SPLITS, WorldSize, told_stories, world_files
 

@@ -1,11 +1,10 @@
-"""English inflection, as much as the world's regular words need."""
+"""English inflection and lemmas, as far as the words of the world need them."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
 
-from elmo_bench.world.listing import listed
-from elmo_bench.world.nouns import IRREGULAR_PLURALS
+from elmo_bench.world.tables import IRREGULAR_PLURALS, LEMMAS
 
 _VOWELS = "aeiou"
 
@@ -36,7 +35,7 @@ def conjugate(spelling: str) -> Verb:
     return Verb(base, past, participle, _add_ing(stem), present)
 
 
-_DOUBLING = frozenset(listed("run hit set swim sit split spin outbid upset stop"))
+_DOUBLING = frozenset(["run", "hit", "set", "swim", "sit", "split", "spin", "outbid", "upset", "stop"])
 
 
 def pluralise(noun: str) -> str:
@@ -44,6 +43,15 @@ def pluralise(noun: str) -> str:
     if noun in IRREGULAR_PLURALS:
         return IRREGULAR_PLURALS[noun]
     return noun[:-1] + "ies" if _ends_in_consonant_y(noun) else _add_s(noun)
+
+
+def lemma(word: str, tag: str) -> str:
+    """The lemma of a fixed word."""
+    if tag == "NNP":
+        return word
+    if tag == "NNS" and word not in LEMMAS:
+        return word[:-3] + "y" if word.endswith("ies") else word.removesuffix("s")
+    return LEMMAS.get(word, word.lower())
 
 
 def article(word: str) -> str:

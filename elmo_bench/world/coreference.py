@@ -1,4 +1,4 @@
-"""Coreference: short documents in which a name's gender or kind is told once and then taken for granted."""
+"""Coreference: short documents that state the gender or kind of each name only once."""
 
 from __future__ import annotations
 
@@ -6,16 +6,13 @@ import random
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from elmo_bench.world.grammar import Frame
-from elmo_bench.world.lexicon import Scope
-from elmo_bench.world.nouns import NOUNS, PEOPLE
-from elmo_bench.world.relations import RELATIONS
-from elmo_bench.world.seeds import seeded
+from elmo_bench.world.lexicon import Scope, seeded
 from elmo_bench.world.sentences import Mention, Sentence
 from elmo_bench.world.story import Entity, Event, new_event
 from elmo_bench.world.surface import Teller
+from elmo_bench.world.tables import NOUNS, PEOPLE, RELATIONS, Pattern
 
-_SHELVES: dict[str, tuple[str, ...]] = {"f": PEOPLE["female"], "m": PEOPLE["male"]}
+_NOUNS_BY_GENDER: dict[str, tuple[str, ...]] = {"f": PEOPLE["female"], "m": PEOPLE["male"]}
 _TOLD = (
     "S V:VBD O .",
     "S V:VBD O T .",
@@ -63,9 +60,9 @@ def _cast(scope: Scope, randomness: random.Random) -> tuple[Entity, ...]:
         kind = kinds[len(members)]
         gender = genders[len(members)] if kind == "person" else "n"
         name = scope.name_for(randomness, kind)
-        shelf = _SHELVES.get(gender, NOUNS[kind])
+        nouns = _NOUNS_BY_GENDER.get(gender, NOUNS[kind])
         if all(name not in member.name for member in members):
-            members.append(Entity(len(members), kind, scope.choose(randomness, shelf), (name,), gender))
+            members.append(Entity(len(members), kind, scope.choose(randomness, nouns), (name,), gender))
     return tuple(members)
 
 
@@ -101,7 +98,7 @@ def _tell(
 ) -> Sentence:
     patterns = _TOLD if event.object is not None else _TOLD_ALONE
     teller = Teller(event, scope, randomness, described, pronouns, by_noun=True)
-    return teller.tell(Frame(randomness.choice(patterns)))
+    return teller.tell(Pattern(randomness.choice(patterns)))
 
 
 def conll2012_chains(documents: Sequence[Document]) -> str:
@@ -113,19 +110,7 @@ def conll2012_chains(documents: Sequence[Document]) -> str:
         for sentence in document.sentences:
             column = _chain_column(sentence, chains)
             for position, token in enumerate(sentence.tokens):
-                fields = [
-                    document.name,
-                    "0",
-                    str(position),
-                    token.word,
-                    token.tag,
-                    "*",
-                    "-",
-                    "-",
-                    "-",
-                    "-",
-                    "*",
-                ]
+                fields = [document.name, "0", str(position), token.word, token.tag, "*", *"----", "*"]
                 blocks.append("\t".join([*fields, column[position]]) + "\n")
             blocks.append("\n")
         blocks.append("#end document\n")
