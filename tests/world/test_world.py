@@ -44,7 +44,7 @@ def names_by_class(conll: str) -> dict[str, Counter[str]]:
 
 
 def test_the_world_of_this_version_has_these_bytes(world: dict[str, str]) -> None:
-    """Runs are compared across machines and releases: to change the world, raise WORLD_VERSION here and there.
+    """Runs are compared across machines and releases. To change the world, raise WORLD_VERSION.
 
     Published results on the sample data then belong to the old version and have to be run again.
     """
