@@ -15,7 +15,7 @@ Groups, and the choices of each (elmo=none, data=open, ...):
 
 import sys
 
-from elmo_bench.sweep.experiments import launch_runs
+from elmo_bench.sweep.scripts import launch_runs
 
 if __name__ == "__main__":
     sys.exit(launch_runs(__doc__, sys.argv[1:]))

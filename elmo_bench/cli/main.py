@@ -7,9 +7,9 @@ import importlib
 import sys
 from pathlib import Path
 
-from elmo_bench.catalog import add_directory
 from elmo_bench.cli.overrides import split_overrides
 from elmo_bench.config import nearest
+from elmo_bench.directories import add_directory
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 COMMANDS = {  # in the order people meet them

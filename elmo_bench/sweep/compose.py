@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import cache
 from typing import Any
 
 import hydra
@@ -14,7 +16,7 @@ from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
 from hydra.core.object_type import ObjectType
 from hydra.core.override_parser.overrides_parser import OverridesParser
-from hydra.core.override_parser.types import Override
+from hydra.core.override_parser.types import Override, OverrideType
 from hydra.core.plugins import Plugins
 from hydra.errors import HydraException, OverrideParseException
 from hydra.plugins.search_path_plugin import SearchPathPlugin
@@ -22,18 +24,17 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from elmo_bench.catalog import CONF, add_corpora, directories
+from elmo_bench.catalog import add_corpora
 from elmo_bench.config import PathsConfig, nearest, read_config
+from elmo_bench.directories import CONF, directories
 from elmo_bench.types import UsageError
 
 MACHINE = "machine"  # conf/machine.yaml: the paths alone
 OPTIONS_FILE = "options.json"  # a directory with this file is a model
 PROVIDER = "elmo_bench"
-REQUIRED = {
-    "config": "task",
-    "finetune": "task",
-    "pretrain": "bilm",
-}  # groups without a default, by primary file
+REQUIRED = {"config": "task", "finetune": "task", "pretrain": "bilm"}  # without a default, by primary file
+SPOKEN = {("finetune", "task"): "finetune"}  # groups with another name on the command line
+SEED = "seed"
 
 
 class RegisteredDirectories(SearchPathPlugin):
@@ -49,25 +50,44 @@ class Composer:
 
     def __init__(self, loader: ConfigLoader) -> None:
         self.loader = loader
+        self._load_once = cache(self.load)
 
     def parse(self, words: Sequence[str]) -> list[Override]:
         """Overrides by Hydra's grammar."""
         try:
             return OverridesParser.create(config_loader=self.loader).parse_overrides(list(words))
         except OverrideParseException as error:
-            raise UsageError(f"{error.override}: cannot be read as an override: {shorten(error)}") from None
+            raise UsageError(f"{error.override}: expected KEY=VALUE, such as task=ner") from None
 
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
         """One composed configuration with Hydra's own part; what is wrong with it is a UsageError."""
-        words = [word for override in self.parse(overrides) if (word := self._without_null(name, override))]
         try:
-            return self.loader.load_configuration(name, words, mode)
+            return self.loader.load_configuration(name, self.translate(name, overrides), mode)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise UsageError(self._explain(error, name, overrides)) from None
 
     def values(self, name: str, overrides: Sequence[str]) -> dict[str, Any]:
         """The resolved plain values of a job."""
         return self.resolve(name, self.load(name, overrides))
+
+    def job_values(self, name: str, overrides: Sequence[str]) -> dict[str, Any]:
+        """The values of one job of a sweep; jobs that differ in their seed alone are composed once."""
+        seeds: list[Override] = []
+        others: list[str] = []
+        for override in self.parse(overrides):
+            if override.key_or_group == SEED and override.type is OverrideType.CHANGE:
+                seeds.append(override)
+            else:
+                others.append(override.input_line or "")
+        composed = copy.deepcopy(self._load_once(name, tuple(others)))
+        if seeds:
+            composed[SEED] = seeds[-1].value()
+        return self.resolve(name, composed)
+
+    def translate(self, name: str, overrides: Sequence[str]) -> list[str]:
+        """Overrides as Hydra understands them: GROUP=null removes the group."""
+        words = [self._without_null(name, override) for override in self.parse(overrides)]
+        return [word for word in words if word]
 
     def resolve(self, name: str, composed: DictConfig) -> dict[str, Any]:
         """A composed configuration as plain values, without Hydra's own part."""
@@ -86,7 +106,7 @@ class Composer:
     def _require_choice(self, name: str, composed: DictConfig) -> None:
         """Some groups have no default."""
         if (group := REQUIRED.get(name)) and group not in composed:
-            raise UsageError(self._ask_for(group))
+            raise UsageError(self._ask_for(name, group))
 
     def _without_null(self, name: str, override: Override) -> str:
         """GROUP=null as ~GROUP, since Hydra knows only the second form; nothing where null is the default."""
@@ -96,27 +116,30 @@ class Composer:
             return word
         return "" if group == REQUIRED.get(name) else f"~{group}"
 
-    def _ask_for(self, group: str) -> str:
-        names = self.choices(group)
-        return f"choose a {group}: {group}={names[0]} (there are: {', '.join(names)})"
+    def _ask_for(self, name: str, group: str) -> str:
+        names, spoken = self.choices(group), SPOKEN.get((name, group), group)
+        return f"choose a {group}: {spoken}={names[0]} (there are: {', '.join(names)})"
 
     def _explain(self, error: Exception, name: str, overrides: Sequence[str]) -> str:
         """Hydra's message in one or two lines, with the nearest name that exists."""
         message = str(error)
-        if match := re.search(r"Could not find '([\w@/]+)/([^'/]+)'", message):
+        if match := re.search(r"Could not find '([\w@/]+)/([^'/]*)'", message):
             group, choice = match[1], match[2]
             names = self.choices(group)
             hint = nearest(choice, names)
+            group = SPOKEN.get((name, group), group)
             return f"{group}={choice}: there is no such choice{hint} (there are: {', '.join(names)})"
         if match := re.search(r"You must specify '([^']+)'", message):
-            return self._ask_for(match[1])
+            return self._ask_for(name, match[1])
         if match := re.search(r"Could not (?:override|delete from config\.) '([^']+)'", message):
             try:
                 composed = self._compose_choices(name, overrides)
             except HydraException:
                 return f"{match[1]}: there is no such key"
-            self._require_choice(name, composed)  # a key of the missing choice is not wrong
-            return f"{match[1]}: there is no such key{nearest(match[1], list(_dotted(composed)))}"
+            if match[1].partition(".")[0] in composed or match[1].startswith(f"{REQUIRED.get(name)}."):
+                self._require_choice(name, composed)  # a key of the missing choice is not wrong
+            known = [*_dotted(composed), REQUIRED.get(name, "")]
+            return f"{match[1]}: there is no such key{nearest(match[1], known)}"
         return shorten(error)
 
     def _compose_choices(self, name: str, overrides: Sequence[str]) -> DictConfig:
@@ -140,7 +163,6 @@ def open_composer(overrides: Sequence[str] = ()) -> Iterator[Composer]:
     with opened:
         composer = Composer(GlobalHydra.instance().config_loader())
         _offer_models(composer, read_paths(composer, overrides))
-        _offer_finetuning(composer)
         yield composer
 
 
@@ -176,17 +198,6 @@ def _offer_models(composer: Composer, paths: PathsConfig) -> None:
         if name not in known:
             node = {**model, "name": name, "directory": f"${{paths.models}}/{name}"}
             ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
-
-
-def _offer_finetuning(composer: Composer) -> None:
-    """Make every task a choice of the group `finetune` of conf/pretrain.yaml."""
-    for name in composer.choices("task"):
-        node = {
-            "defaults": ["/finetuning", {"override /task": name}],
-            "name": None,
-            "corpus": None,  # what only pre-training reads
-        }
-        ConfigStore.instance().store(name, node, group="finetune", package="_global_", provider=PROVIDER)
 
 
 def to_values(composed: DictConfig) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -27,8 +27,9 @@ from elmo_bench.hashing import hash_value
 from elmo_bench.plugins import load_reader
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
-from elmo_bench.sweep.entry import say
-from elmo_bench.sweep.plan import Place
+from elmo_bench.sweep.kinds import JobKind
+from elmo_bench.sweep.plan import Target
+from elmo_bench.sweep.printing import print_line, print_once
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import Say, UsageError, Words
 
@@ -52,10 +53,9 @@ class FinetuneCommand(Config):
     plan: bool = False
 
 
-def place_finetuning(values: dict[str, Any]) -> Place:
-    """Where the fine-tuned model's record lies or will lie; nothing is computed."""
-    command = read_config(FinetuneCommand, values)
-    corpus = sources.prepare(command.task, command.data, command.paths, say)
+def locate_finetuning(command: FinetuneCommand) -> Target:
+    """Where the fine-tuned model's record is or will be; nothing is computed."""
+    corpus = sources.prepare(command.task, command.data, command.paths, print_once)
     record = command.paths.models / name_model(command, corpus) / "record.json"
     facts = describe_finetuning(command, corpus)
     done = False
@@ -64,14 +64,13 @@ def place_finetuning(values: dict[str, Any]) -> Place:
         settings = {"seed": command.seed, "finished": True, "finetuned": facts}
         done = contains(found, {**settings, "config": command.bilm})
     key = hash_value([facts, command.seed, command.bilm, str(record)])
-    return Place(key, record, done, f"fine-tuning on {command.task.name}", None)
+    return Target(key, record, done, f"fine-tuning on {command.task.name}", None)
 
 
-def finetune_one(values: dict[str, Any]) -> Path:
-    """One fine-tuning, told to the person who started it."""
-    command = read_config(FinetuneCommand, values)
+def finetune_one(command: FinetuneCommand, typed: Sequence[str]) -> Path:
+    """One fine-tuning; its progress is printed."""
     task = load_reader(command.task)
-    corpus = sources.prepare(command.task, command.data, command.paths, say)
+    corpus = sources.prepare(command.task, command.data, command.paths, print_line)
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.bilm.files import read_options
     from elmo_bench.bilm.training.language_model import find_language_model
@@ -80,7 +79,7 @@ def finetune_one(values: dict[str, Any]) -> Path:
     from elmo_bench.encoders.protocol import EncoderContext
     from elmo_bench.run.environment import describe_environment
 
-    context = EncoderContext(command.encoder.name, command.paths, command.trainer, say)
+    context = EncoderContext(command.encoder.name, command.paths, command.trainer, print_line)
     start = load_plugin(command.encoder).language_model(context)
     options, _, _, vocabulary = find_language_model(start)
     name = name_model(command, corpus)
@@ -90,7 +89,7 @@ def finetune_one(values: dict[str, Any]) -> Path:
         limits=command.limits,
         seed=command.seed,
     )
-    text = write_text(command, task, corpus, say)
+    text = write_text(command, task, corpus, print_line)
     streams = {path.stem.removeprefix("dev-"): path for path in sorted(text.glob(STREAM_FILES))}
     run = Pretraining(
         config,
@@ -102,7 +101,7 @@ def finetune_one(values: dict[str, Any]) -> Path:
         facts={"finetuned": describe_finetuning(command, corpus)},
         environment=describe_environment(),
     )
-    return pretrain(run, say) / "record.json"
+    return pretrain(run, print_line) / "record.json"
 
 
 def contains(found: Any, wanted: Any) -> bool:
@@ -189,3 +188,6 @@ def write_lines(path: Path, sentences: Iterable[Words]) -> None:
     """Each different sentence on a line of its own; a token with a blank inside becomes two."""
     lines = dict.fromkeys(" ".join(words) for words in sentences if words)
     path.write_text("".join(f"{' '.join(line.split())}\n" for line in lines), encoding="utf-8")
+
+
+KIND = JobKind("finetune", FinetuneCommand, finetune_one, locate_finetuning)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any
@@ -40,11 +40,12 @@ from elmo_bench.identity import NUMERICS
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
 from elmo_bench.run.environment import describe_environment
-from elmo_bench.sweep.entry import say, say_once
-from elmo_bench.sweep.plan import Place
+from elmo_bench.sweep.kinds import JobKind
+from elmo_bench.sweep.plan import Target
+from elmo_bench.sweep.printing import print_line, print_once
 from elmo_bench.types import DataMissingError, Say, UsageError, Words
 
-KIND = "nearest neighbours"  # as plans say
+GROUP = "nearest neighbours"  # as plans say
 WORLD = "world"  # the generated world's plain text
 
 
@@ -126,31 +127,30 @@ class Prepared:
         return directory / "neighbours" / f"{self.question.word}-{hash_value(self.identity)[:12]}.json"
 
 
-def answer_one(values: dict[str, Any]) -> Path:
+def answer_one(command: NeighboursCommand, typed: Sequence[str]) -> Path:
     """The job of an experiment: answered, and kept as a record."""
-    prepared = prepare(*read_question(values), say)
-    path = prepared.place(Path(values["paths"]["records"]))
+    prepared = prepare(*read_question(command), print_line)
+    path = prepared.place(command.paths.records)
     if path.is_file():
-        say(f"already done: {path}")
+        print_line(f"already done: {path}")
     else:
         write_record(path, answer(prepared))
-        say(f"{prepared.question.word} in {prepared.corpus.name}: {path}")
+        print_line(f"{prepared.question.word} in {prepared.corpus.name}: {path}")
     return path
 
 
-def place_answer(values: dict[str, Any]) -> Place:
-    """Where its record lies or will lie; no encoder is made for it."""
-    question, setting = read_question(values)
-    if planned := plan_encoder(setting.encoder, setting.paths, setting.trainer, say_once):
+def locate_answer(command: NeighboursCommand) -> Target:
+    """Where its record is or will be; no encoder is made for it."""
+    question, setting = read_question(command)
+    if planned := plan_encoder(setting.encoder, setting.paths, setting.trainer, print_once):
         key = hash_value([asdict(question), planned.directory.name])
-        return Place(key, planned.directory / f"{key}.json", False, KIND, None)
-    path = prepare(question, setting, say_once).place(setting.paths.records)
-    return Place(str(path), path, path.is_file(), KIND, None)
+        return Target(key, planned.directory / f"{key}.json", False, GROUP, None)
+    path = prepare(question, setting, print_once).place(setting.paths.records)
+    return Target(str(path), path, path.is_file(), GROUP, None)
 
 
-def read_question(values: dict[str, Any]) -> tuple[Question, Setting]:
+def read_question(command: NeighboursCommand) -> tuple[Question, Setting]:
     """What is asked, and by what it is to be answered."""
-    command = read_config(NeighboursCommand, values)
     unread = DataConfig(source=command.data.source).model_dump()
     for key, value in command.data.model_dump().items():
         if value != unread[key]:
@@ -158,7 +158,8 @@ def read_question(values: dict[str, Any]) -> tuple[Question, Setting]:
                 f"data.{key}: neighbours are sought in a whole text; corpus=FILE or TASK/CORPUS names it"
             )
     asked = command.model_dump(include={"word", "corpus", "layer", "queries", "count", "candidates"})
-    return Question(**asked), Setting.of(values)
+    setting = Setting(command.encoder, command.words, command.paths, command.trainer)
+    return Question(**asked), setting
 
 
 def prepare(question: Question, setting: Setting, say: Say) -> Prepared:
@@ -304,3 +305,6 @@ def as_plain(neighbourhood: Neighbourhood) -> ContextNeighbours:
             for found, near in neighbourhood.nearest()
         ],
     )
+
+
+KIND = JobKind("neighbours", NeighboursCommand, answer_one, locate_answer)

@@ -33,7 +33,7 @@ def write_end(directory: Path, end: JobEnd) -> None:
     write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
 
 
-def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], None]) -> None:
+def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], object]) -> None:
     """Launch jobs; where a launcher gives up because a process died, the others go on without it.
 
     On one machine the pool has died with all that was in it. Of the jobs at work only one is to blame, so

@@ -20,8 +20,8 @@ Kinship = tuple[Any, ...]
 
 
 @dataclass(frozen=True)
-class Place:
-    """Where a job's record lies or will lie."""
+class Target:
+    """The record that a job makes."""
 
     key: str  # the same for jobs that are one run
     record: Path
@@ -33,15 +33,15 @@ class Place:
 @dataclass(frozen=True)
 class PlannedJob:
     overrides: Overrides
-    place: Place | None
+    target: Target | None
     error: BenchError | None = None  # what will keep it from starting
 
     def end(self) -> JobEnd:
         """How a job ends that is not started."""
         if self.error:
             return JobEnd(self.overrides, self.error.exit_code, str(self.error))
-        assert self.place
-        return JobEnd(self.overrides, 0, "", str(self.place.record))
+        assert self.target
+        return JobEnd(self.overrides, 0, "", str(self.target.record))
 
 
 @dataclass(frozen=True)
@@ -53,23 +53,29 @@ class Plan:
 
     @property
     def missing(self) -> list[PlannedJob]:
-        return [job for job in self.jobs if job.place and not job.place.done]
+        return [job for job in self.jobs if job.target and not job.target.done]
 
     @property
     def done(self) -> list[PlannedJob]:
-        return [job for job in self.jobs if job.place and job.place.done]
+        return [job for job in self.jobs if job.target and job.target.done]
 
     @property
     def broken(self) -> list[PlannedJob]:
         return [job for job in self.jobs if job.error]
 
+    @property
+    def common_error(self) -> BenchError | None:
+        """What keeps every job from starting, if it is the same for all."""
+        messages = {str(job.error) for job in self.jobs}
+        return self.jobs[0].error if len(messages) == 1 else None
 
-def plan_jobs(jobs: Sequence[Overrides], place: Callable[[Overrides], Place]) -> Plan:
-    """Find the place of every job, and let go of what is there twice."""
+
+def plan_jobs(jobs: Sequence[Overrides], locate: Callable[[Overrides], Target]) -> Plan:
+    """Locate the record of every job, and leave out what is there twice."""
     planned: dict[str, PlannedJob] = {}
     for overrides in jobs:
         try:
-            found = place(overrides)
+            found = locate(overrides)
             planned.setdefault(found.key, PlannedJob(overrides, found))
         except BenchError as error:
             planned[" ".join(overrides)] = PlannedJob(overrides, None, error)
@@ -80,15 +86,16 @@ def describe_plan(plan: Plan) -> str:
     """One line per run, then the sum of it."""
     shared = set.intersection(*(set(job.overrides) for job in plan.jobs)) if len(plan.jobs) > 1 else set()
     lines = []
-    if said := [word for word in plan.jobs[0].overrides if word in shared and not word.startswith("plan=")]:
-        lines.append(f"every run: {' '.join(said)}")
+    common = [word for word in plan.jobs[0].overrides if word in shared]
+    if common := [word for word in common if not word.lstrip("+").startswith("plan=")]:
+        lines.append(f"every run: {' '.join(common)}")
     for job in plan.jobs:
-        if job.place is None:
+        if job.target is None:
             status = "cannot run"
-        elif job.place.done:
+        elif job.target.done:
             status = "done"
         else:
-            seconds = job.place.seconds
+            seconds = job.target.seconds
             status = "missing, time unknown" if seconds is None else f"missing, {describe_time(seconds)}"
         words = " ".join(word for word in job.overrides if word not in shared)
         lines.append(f"  {status:22} {words}{f'  ({job.error})' if job.error else ''}")
@@ -103,8 +110,8 @@ def describe_sum(plan: Plan) -> list[str]:
     if plan.repeated:
         counts.append(f"{plan.repeated} the same as another and left out")
     lines = [f"{len(plan.jobs)} runs: {', '.join(counts)}"]
-    known = [job.place.seconds for job in plan.missing if job.place and job.place.seconds is not None]
-    unknown = Counter(job.place.group for job in plan.missing if job.place and job.place.seconds is None)
+    known = [job.target.seconds for job in plan.missing if job.target and job.target.seconds is not None]
+    unknown = Counter(job.target.group for job in plan.missing if job.target and job.target.seconds is None)
     if known:
         hours = sum(known) / 3600
         lines.append(f"estimated: {hours:.2f} hours one after another, for {len(known)} of the missing runs")

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import re
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
 
 from pydantic import Field
 
 from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
-from elmo_bench.config import Config, PathsConfig, TrainerConfig, read_config
+from elmo_bench.config import Config, PathsConfig, TrainerConfig
 from elmo_bench.data.text import TextCorpus
-from elmo_bench.sweep.entry import say
-from elmo_bench.sweep.experiments import FINETUNINGS
-from elmo_bench.sweep.launch import Entry, launch
+from elmo_bench.sweep.kinds import JobKind
+from elmo_bench.sweep.plan import Target
+from elmo_bench.sweep.printing import print_line
 from elmo_bench.types import UsageError
-
-FINETUNE = "finetune="  # on the command line, before the name of a task
-TASK = "task="  # the same to Hydra
 
 
 class PretrainCommand(Config):
@@ -34,20 +30,17 @@ class PretrainCommand(Config):
     limits: LimitsConfig
     seed: int = Field(ge=0, lt=2**31)
     paths: PathsConfig
+    plan: bool = False
 
 
-def launch_training(usage: str, arguments: list[str]) -> int:
-    """Pre-train, or fine-tune where the command line names a task: its configuration is another one."""
-    # A process of a distributed run is started with the words that Hydra was given.
-    if any(argument.startswith((FINETUNE, TASK)) for argument in arguments):
-        chosen = [re.sub(f"^{FINETUNE}", TASK, argument) for argument in arguments]
-        return launch(FINETUNINGS, usage, chosen)
-    return launch(Entry("pretrain", pretrain_one), usage, arguments)
+def locate_model(command: PretrainCommand) -> Target:
+    """Where the record of the trained model is or will be; training itself compares all settings."""
+    record = command.paths.models / command.name / "record.json"
+    return Target(str(record), record, record.is_file(), f"pre-training of {command.bilm.name}", None)
 
 
-def pretrain_one(values: dict[str, Any]) -> Path:
-    """One training run, told to the person who started it."""
-    command = read_config(PretrainCommand, values)
+def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
+    """One pre-training; its progress is printed."""
     corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
     # Only now what takes seconds to import: a mistyped value is answered at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
@@ -71,4 +64,7 @@ def pretrain_one(values: dict[str, Any]) -> Path:
         command.vocabulary,
         environment=describe_environment(),
     )
-    return pretrain(run, say) / "record.json"
+    return pretrain(run, print_line) / "record.json"
+
+
+KIND = JobKind("pretrain", PretrainCommand, pretrain_one, locate_model)

@@ -21,12 +21,12 @@ from elmo_bench.encoders.neighbours import (
     find_similar_words,
 )
 from elmo_bench.records import NeighboursRecord, read_records, read_records_of
-from elmo_bench.sweep.neighbours import answer_one, place_answer, read_question
+from elmo_bench.sweep.neighbours import KIND, read_question
 from elmo_bench.types import DamagedFileError, UsageError, Words
 from elmo_bench.world.lexicon import senses
 from elmo_bench.world.writing import plain_text
 from tests.conftest import PROJECT
-from tests.support.composition import compose
+from tests.support.composition import answer_one, compose, locate_answer
 
 LETTERS = "abcdefgh"
 
@@ -142,15 +142,15 @@ def asked(places: list[str], tmp_path: Path) -> dict[str, Any]:
 
 
 def test_an_experiment_answers_once(asked: dict[str, Any]) -> None:
-    assert not place_answer(asked).done
+    assert not locate_answer(asked).done
     path = answer_one(asked)
-    found = place_answer(asked)
+    found = locate_answer(asked)
     assert (found.record, found.done) == (path, True)
     before = path.stat().st_mtime_ns
     assert answer_one(asked) == path
     assert path.stat().st_mtime_ns == before
     (Path(asked["corpus"])).write_text("another play\na play\n")  # what is read is part of the question
-    other = place_answer(asked)
+    other = locate_answer(asked)
     assert not other.done and other.record != path
 
 
@@ -159,10 +159,11 @@ def test_an_experiment_answers_once(asked: dict[str, Any]) -> None:
     [("sample", "sample", "bank", "world"), ("open", "small", "play", "wsd/semcor")],
 )
 def test_an_experiment_follows_its_data(data: str, encoder: str, word: str, corpus: str) -> None:
-    question, setting = read_question(compose("+experiment=table4", f"data={data}", entry="neighbours"))
+    words = ["+experiment=table4", f"data={data}"]
+    question, setting = read_question(KIND.read(compose(*words, entry="neighbours")))
     assert (question.word, question.corpus, setting.encoder.name) == (word, corpus, encoder)
     with pytest.raises(UsageError, match=r"data\.corpus: neighbours are sought in a whole text"):
-        read_question(compose("+experiment=table4", f"data={data}", "data.corpus=x", entry="neighbours"))
+        read_question(KIND.read(compose(*words, "data.corpus=x", entry="neighbours")))
 
 
 def test_the_word_asked_of_the_generated_world_is_ambiguous_and_occurs() -> None:

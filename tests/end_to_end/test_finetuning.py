@@ -15,10 +15,8 @@ from elmo_bench.bilm.training.perplexity import measure_perplexity
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
 from elmo_bench.encoders.find import find_encoder
-from elmo_bench.sweep.finetuning import finetune_one
-from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.support.composition import compose, pretraining
+from tests.support.composition import compose, finetune_one, pretrain_one, pretraining
 from tests.support.processes import finish
 
 WORDS = [f"word{number}" for number in range(30)]

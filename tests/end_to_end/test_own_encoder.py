@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elmo_bench import catalog
+from elmo_bench import directories
 from elmo_bench.cli.main import main
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.records import read_record
@@ -83,9 +83,9 @@ def directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def registered(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """As --config-dir registers it, for one test."""
-    monkeypatch.setattr(catalog, "_own", [])
+    monkeypatch.setattr(directories, "_own", [])
     monkeypatch.setattr(sys, "path", list(sys.path))
-    catalog.add_directory(directory)
+    directories.add_directory(directory)
     yield
     sys.modules.pop("letters_of_a_word", None)
 

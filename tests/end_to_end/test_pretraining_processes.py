@@ -9,9 +9,8 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import UsageError
-from tests.support.composition import pretraining
+from tests.support.composition import pretrain_one, pretraining
 from tests.support.processes import finish
 
 STEPS = 50

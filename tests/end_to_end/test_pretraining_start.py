@@ -16,9 +16,8 @@ from elmo_bench.bilm.training.language_model import SOFTMAX_FILE, load_language_
 from elmo_bench.bilm.training.perplexity import measure_perplexity
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import read_sentences
-from elmo_bench.sweep.pretraining import pretrain_one
 from elmo_bench.types import BenchError
-from tests.support.composition import pretraining
+from tests.support.composition import pretrain_one, pretraining
 
 STILL = ["bilm.steps=1", "bilm.descent.lr=1e-12"]  # so little that the weights stay
 

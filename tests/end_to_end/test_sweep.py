@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from pathlib import Path
 
 import pytest
-from hydra.core.hydra_config import HydraConfig
 
-from elmo_bench.sweep.experiments import launch_runs
+from elmo_bench.sweep.scripts import launch_runs
 from tests.support.processes import finish, places, start
 
 SWEEP = (
@@ -31,12 +29,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 
 @pytest.fixture
-def launch(root: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., int]:
+def launch(root: Path) -> Callable[..., int]:
     """What run.py answers with, where it starts no run: in this process, as importing takes longest."""
-    monkeypatch.chdir(root)  # a sweep's own directory is below the current one
-    monkeypatch.setattr(sys, "argv", ["run.py"])
-    monkeypatch.setenv("HYDRA_FULL_ERROR", "1")
-    monkeypatch.setattr(HydraConfig.instance(), "cfg", None)  # Hydra leaves the last one there
     return lambda *arguments: launch_runs("", [*arguments, *places(root)])
 
 
@@ -88,6 +82,6 @@ def test_a_sweep_that_is_done_only_says_so(
     assert "3 of 3 jobs done" in output
 
 
-def test_an_experiment_is_many_runs(launch: Callable[..., int], capfd: pytest.CaptureFixture[str]) -> None:
+def test_an_experiment_is_a_sweep(launch: Callable[..., int], capfd: pytest.CaptureFixture[str]) -> None:
     assert launch("+experiment=table1") == 2
-    assert capfd.readouterr().err == "error: an experiment is many runs: put -m before it\n"
+    assert capfd.readouterr().err == "error: an experiment is a sweep: add -m\n"

@@ -15,10 +15,9 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.sweep.launch import guard
-from elmo_bench.sweep.pretraining import pretrain_one
+from elmo_bench.sweep.guard import guard
 from elmo_bench.types import UsageError
-from tests.support.composition import pretraining
+from tests.support.composition import pretrain_one, pretraining
 from tests.support.processes import finish
 
 # Sessions that are to be killed have a process each, forked from one that has done the slow imports.

@@ -6,12 +6,13 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, TypeVar
 
-import hydra
-from omegaconf import OmegaConf
-
 from elmo_bench.catalog import read_task
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.plugins import load_task
+from elmo_bench.sweep import finetuning, neighbours
+from elmo_bench.sweep import pretraining as pretraining_jobs
+from elmo_bench.sweep.compose import compose as compose_words
+from elmo_bench.sweep.plan import Target
 from elmo_bench.task import AnyTask
 from tests.conftest import PROJECT
 
@@ -21,11 +22,7 @@ TASKS = sorted(path.stem for path in (PROJECT / "conf" / "task").glob("*.yaml"))
 
 def compose(*overrides: str, entry: str = "config") -> dict[str, Any]:
     """The resolved plain configuration of a command line."""
-    with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
-        composed = hydra.compose(entry, list(overrides))
-    values = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
-    assert isinstance(values, dict)
-    return {str(key): value for key, value in values.items()}
+    return compose_words(overrides, entry)
 
 
 def make_task(name: str, head: Mapping[str, Any] | None = None, **settings: Any) -> AnyTask:
@@ -52,3 +49,23 @@ def run_config(*overrides: str, root: Path | None = None) -> RunConfig:
     """The typed configuration of a command line; everything is written below `root`."""
     places = [f"paths.{name}={root / name}" for name in ("runs", "cache", "records")] if root else []
     return read_config(RunConfig, compose(*overrides, *places))
+
+
+def pretrain_one(values: dict[str, Any]) -> Path:
+    """What pretrain.py does with composed values."""
+    return pretraining_jobs.pretrain_one(pretraining_jobs.KIND.read(values), ())
+
+
+def finetune_one(values: dict[str, Any]) -> Path:
+    """What pretrain.py does with composed values of finetune=TASK."""
+    return finetuning.finetune_one(finetuning.KIND.read(values), ())
+
+
+def answer_one(values: dict[str, Any]) -> Path:
+    """What a job of the experiment table4 does with composed values."""
+    return neighbours.answer_one(neighbours.KIND.read(values), ())
+
+
+def locate_answer(values: dict[str, Any]) -> Target:
+    """Where the record of such a job is or will be."""
+    return neighbours.locate_answer(neighbours.KIND.read(values))

@@ -2,18 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
-import hydra
 import pytest
 from hydra.core.override_parser.overrides_parser import OverridesParser
+from hydra.core.override_parser.types import Override
 from omegaconf import OmegaConf
 
-from elmo_bench.sweep.experiments import FINETUNINGS, NEIGHBOURS, RUNS, find_entry
-from elmo_bench.sweep.overrides import list_jobs, read_params, split_sweep
+from elmo_bench.sweep.compose import open_composer
+from elmo_bench.sweep.jobs import SweepConfig, list_jobs
+from elmo_bench.sweep.launch import read_sweep
+from elmo_bench.sweep.scripts import RUNS
 from elmo_bench.types import UsageError
 from tests.conftest import PROJECT
-from tests.support.composition import TASKS, compose, run_config
+from tests.support.composition import TASKS, run_config
 
 EXPERIMENTS = sorted(path.stem for path in (PROJECT / "conf" / "experiment").glob("*.yaml"))
 SEEDS = ["seed=1", "seed=2", "seed=3"]
@@ -64,17 +67,24 @@ CONDITIONS: dict[str, list[list[str]]] = {
 }
 
 
-def sweeper(experiment: str) -> dict[str, Any]:
-    path = PROJECT / "conf" / "experiment" / f"{experiment}.yaml"
-    values = OmegaConf.to_container(OmegaConf.load(path))
-    assert isinstance(values, dict)
-    return dict(values["hydra"]["sweeper"])
+def sweep_of(params: Mapping[str, Any], conditions: Mapping[str, list[str]]) -> SweepConfig:
+    return SweepConfig(
+        params=dict(params),
+        conditions={name: tuple(words) for name, words in conditions.items()},
+        primary=None,
+        table=None,
+    )
 
 
 def jobs_of(experiment: str, *arguments: str) -> list[list[str]]:
-    values = sweeper(experiment)
-    parse = OverridesParser.create().parse_overrides
-    return list_jobs(parse, values.get("params", {}), values.get("conditions", {}), arguments)
+    values = OmegaConf.to_container(OmegaConf.load(PROJECT / "conf" / "experiment" / f"{experiment}.yaml"))
+    assert isinstance(values, dict)
+    sweeper = values["hydra"]["sweeper"]
+    return list_jobs(parse, sweep_of(sweeper.get("params", {}), sweeper.get("conditions", {})), arguments)
+
+
+def parse(words: Sequence[str]) -> list[Override]:
+    return OverridesParser.create().parse_overrides(list(words))
 
 
 @pytest.mark.parametrize("experiment", TASK_LISTS)
@@ -116,15 +126,14 @@ def test_a_control_keeps_its_own_encoder() -> None:
 
 
 def test_what_all_conditions_decide_cannot_be_overridden() -> None:
-    parse = OverridesParser.create().parse_overrides
+    sweep = sweep_of({}, {"one": ["elmo=none"], "two": ["elmo=paper"]})
     with pytest.raises(UsageError, match=r"elmo: the conditions of this experiment decide it \(one, two\)"):
-        list_jobs(parse, {}, {"one": ["elmo=none"], "two": ["elmo=paper"]}, ["elmo=last"])
+        list_jobs(parse, sweep, ["elmo=last"])
 
 
 def test_jobs_that_read_the_same_are_one() -> None:
-    parse = OverridesParser.create().parse_overrides
     conditions = {"all": ["elmo.layers=all"], "other": ["encoder=untrained"]}
-    jobs = list_jobs(parse, {}, conditions, ["encoder=small,tiny"])
+    jobs = list_jobs(parse, sweep_of({}, conditions), ["encoder=small,tiny"])
     assert jobs == [
         ["encoder=small", "elmo.layers=all"],
         ["encoder=untrained"],
@@ -132,29 +141,25 @@ def test_jobs_that_read_the_same_are_one() -> None:
     ]
 
 
-def test_hydra_is_given_the_first_choice_of_each() -> None:
-    arguments = ["-m", "+experiment=table2", "hydra/launcher=joblib", "seed=5,6", "elmo.lambda=0,1", "~debug"]
-    of_jobs, first = split_sweep(arguments, read_params(arguments))
-    assert of_jobs == ["+experiment=table2", "seed=5,6", "elmo.lambda=0,1", "~debug"]
-    assert first[:2] == ["-m", "hydra/launcher=joblib"]
-    assert first[2:] == ["seed=5", "task=squad", "elmo=none", "+experiment=table2", "elmo.lambda=0", "~debug"]
-
-
-def test_an_experiment_says_what_its_jobs_are() -> None:
-    assert find_entry(["-m", "+experiment=table7_perplexity"]) is FINETUNINGS
-    assert find_entry(["-m", "+experiment=table4"]) is NEIGHBOURS
-    assert find_entry(["-m", "+experiment=table1"]) is RUNS
-    assert find_entry(["task=ner"]) is RUNS
-    assert find_entry(["+experiment=nosuch"]) is RUNS
-
-
 @pytest.mark.parametrize("experiment", EXPERIMENTS)
-def test_an_experiment_composes_as_hydra_has_it(experiment: str) -> None:
-    entry = find_entry([f"+experiment={experiment}"])
-    words = [f"+experiment={experiment}"]
-    task = [] if experiment == "table4" else ["task=ner"]
-    assert "hydra" not in compose(*words, *task, entry=entry.name)
-    with hydra.initialize_config_dir(str(PROJECT / "conf"), version_base=None):
-        composed = hydra.compose(entry.name, [*words, *task], return_hydra_config=True)
-    assert composed.hydra.sweeper.entry == entry.name
-    assert composed.hydra.sweeper.params
+def test_an_experiment_is_composed_of_a_file_that_run_py_has(experiment: str) -> None:
+    words = [f"+experiment={experiment}", *(["task=ner"] if experiment == "sample_check" else [])]
+    with open_composer() as composer:
+        sweep = read_sweep(composer, RUNS.primary, words)
+        primary = sweep.primary or RUNS.primary
+        job = composer.translate(primary, list_jobs(composer.parse, sweep, words)[0])
+        values = composer.job_values(primary, job)
+    kind = RUNS.load(primary)
+    assert kind.primary == primary
+    assert kind.read(values).plan is False
+
+
+def test_experiments_of_other_jobs_name_their_file() -> None:
+    with open_composer() as composer:
+        primaries = {
+            name: read_sweep(composer, RUNS.primary, [f"+experiment={name}"]).primary for name in EXPERIMENTS
+        }
+    assert {name: primary for name, primary in primaries.items() if primary} == {
+        "table4": "neighbours",
+        "table7_perplexity": "finetune",
+    }

@@ -11,17 +11,17 @@ import pytest
 from elmo_bench.hashing import hash_file, hash_files, hash_value
 from elmo_bench.sweep import gpus as slots
 from elmo_bench.sweep.outcomes import KILLED, JobEnd, launch_all, read_ends, write_end
-from elmo_bench.sweep.plan import Place, describe_plan, estimate_seconds, plan_jobs, read_times
+from elmo_bench.sweep.plan import Target, describe_plan, estimate_seconds, plan_jobs, read_times
 from elmo_bench.types import DataMissingError
 from tests.support.composition import run_config
 
 
-def place(overrides: list[str]) -> Place:
+def place(overrides: list[str]) -> Target:
     kind, key = overrides
     if kind == "broken":
         raise DataMissingError("no such file")
     seconds = {"short": 30.0, "long": 7200.0}.get(kind)
-    return Place(key, Path(f"{key}.json"), kind == "done", f"task {kind}", seconds)
+    return Target(key, Path(f"{key}.json"), kind == "done", f"task {kind}", seconds)
 
 
 def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:

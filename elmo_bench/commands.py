@@ -1,0 +1,40 @@
+"""How a person types a command of this project: from a clone or installed, with their own directories."""
+
+from __future__ import annotations
+
+import shlex
+from collections.abc import Sequence
+from pathlib import Path
+
+from elmo_bench.directories import own_directories
+
+CLONE = Path(__file__).resolve().parents[1]
+
+
+def spell_run(words: Sequence[str], sweep: bool = False) -> str:
+    """`python run.py ...` in a clone, `elmo-bench run ...` elsewhere; a sweep has -m."""
+    return _spell("run", ["-m"] if sweep else [], words)
+
+
+def spell_pretrain(words: Sequence[str]) -> str:
+    """`python pretrain.py ...` in a clone, `elmo-bench pretrain ...` elsewhere."""
+    return _spell("pretrain", [], words)
+
+
+def spell_command(name: str, words: Sequence[str] = ()) -> str:
+    """`python -m elmo_bench NAME ...` in a clone, `elmo-bench NAME ...` elsewhere."""
+    program = ["python", "-m", "elmo_bench"] if _in_clone() else ["elmo-bench"]
+    return shlex.join([*program, name, *_directories(), *words])
+
+
+def _spell(script: str, flags: Sequence[str], words: Sequence[str]) -> str:
+    program = ["python", f"{script}.py"] if _in_clone() else ["elmo-bench", script]
+    return shlex.join([*program, *flags, *_directories(), *words])
+
+
+def _in_clone() -> bool:
+    return (CLONE / "run.py").is_file()
+
+
+def _directories() -> list[str]:
+    return [word for directory in own_directories() for word in ("--config-dir", str(directory))]

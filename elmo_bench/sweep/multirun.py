@@ -1,0 +1,119 @@
+"""A sweep: list its jobs, plan them, and start those that are missing through a launcher of Hydra."""
+
+from __future__ import annotations
+
+import os
+import platform
+import sys
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from hydra._internal.callbacks import Callbacks
+from hydra.core.hydra_config import HydraConfig
+from hydra.core.plugins import Plugins
+from hydra.types import HydraContext, RunMode
+from omegaconf import DictConfig
+
+from elmo_bench.directories import add_directory, own_directories
+from elmo_bench.sweep.compose import Composer, read_paths, to_values
+from elmo_bench.sweep.gpus import take_gpu
+from elmo_bench.sweep.guard import guard
+from elmo_bench.sweep.jobs import SweepConfig, list_jobs
+from elmo_bench.sweep.kinds import JobKind
+from elmo_bench.sweep.outcomes import KILLED, JobEnd, conclude, launch_all, read_ends, write_end
+from elmo_bench.sweep.plan import Plan, Target, describe_plan, describe_sum, plan_jobs
+from elmo_bench.types import InterruptedRunError
+
+IN_PROCESS = "BasicLauncher"
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a launcher calls for every job, in this process or in one of its own."""
+
+    kind: JobKind[Any]
+    directories: tuple[Path, ...]  # the user's own; a new process does not know them
+
+    def __call__(self, composed: DictConfig) -> None:
+        for path in self.directories:
+            add_directory(path)
+        hydra = HydraConfig.get()
+        overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
+        in_process = str(hydra.launcher._target_).endswith(IN_PROCESS)
+        write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
+        end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
+        write_end(directory, end)
+        # On this machine the whole sweep was asked to stop; on a cluster only this job.
+        if end.exit_code == InterruptedRunError.exit_code and in_process:
+            raise KeyboardInterrupt
+
+    def _run(self, composed: DictConfig, number: int | None) -> Path:
+        command = self.kind.read(to_values(composed))
+        if number is not None:
+            _take_gpu(command, number)
+        return self.kind.run(command, ())
+
+
+def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, overrides: Sequence[str]) -> int:
+    """Plan a sweep and start what is missing; the exit code is 0 only if every job is done."""
+    parsed = composer.parse(overrides)
+    of_hydra = [str(override.input_line) for override in parsed if override.is_hydra_override()]
+    of_jobs = [str(override.input_line) for override in parsed if not override.is_hydra_override()]
+    jobs = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
+    shown: list[bool] = []
+
+    def locate(job: list[str]) -> Target:
+        command = kind.read(composer.job_values(kind.primary, job))
+        shown.append(command.plan)
+        return kind.locate(command)
+
+    plan = plan_jobs(jobs, locate)
+    if error := plan.common_error:
+        raise error
+    if any(shown):
+        print(describe_plan(plan), flush=True)
+        return 0
+    name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
+    directory = read_paths(composer, overrides).runs.absolute() / "sweeps" / name
+    return _start(composer, kind, plan, directory, of_hydra)
+
+
+def _start(
+    composer: Composer, kind: JobKind[Any], plan: Plan, directory: Path, of_hydra: Sequence[str]
+) -> int:
+    print("\n".join(describe_sum(plan)), flush=True)
+    for job in plan.broken:
+        print(f"error: {job.error}", file=sys.stderr, flush=True)
+    for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
+        write_end(directory / str(number), job.end())
+    master = composer.load(
+        kind.primary, [*of_hydra, f"hydra.sweep.dir={_quote(str(directory))}"], RunMode.MULTIRUN
+    )
+    launcher = Plugins.instance().instantiate_launcher(
+        hydra_context=HydraContext(config_loader=composer.loader, callbacks=Callbacks(master)),
+        task_function=Job(kind, own_directories()),
+        config=master,
+    )
+    missing = [job.overrides for job in plan.missing]
+    try:
+        launch_all(missing, directory, lambda jobs, first: launcher.launch(jobs, initial_job_idx=first))
+    except KeyboardInterrupt:
+        conclude(read_ends(directory))
+        return InterruptedRunError.exit_code
+    return conclude(read_ends(directory))
+
+
+def _quote(word: str) -> str:
+    """A value that Hydra's grammar takes as it is."""
+    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
+    return f"'{escaped}'"
+
+
+def _take_gpu(command: Any, number: int) -> None:
+    """Give a job that runs next to others a GPU of its own, if it wants one."""
+    trainer = command.trainer
+    if trainer.accelerator != "cpu" and trainer.devices == 1:
+        take_gpu(number, command.paths.cache / "slots" / platform.node())

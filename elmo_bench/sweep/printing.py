@@ -1,0 +1,15 @@
+"""What the commands print while they work."""
+
+from __future__ import annotations
+
+from functools import cache
+
+
+def print_line(message: str) -> None:
+    print(message, flush=True)
+
+
+@cache
+def print_once(message: str) -> None:
+    """Print a line that is the same for all jobs of a plan once."""
+    print_line(message)

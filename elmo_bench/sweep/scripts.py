@@ -1,0 +1,30 @@
+"""The two scripts, run.py and pretrain.py: which kinds of jobs each has."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from elmo_bench.sweep.launch import Script, launch
+
+# Modules with a KIND, by the primary file of conf; the first is meant if nothing selects another.
+RUNS = Script(
+    kinds={
+        "config": "elmo_bench.sweep.runs",
+        "finetune": "elmo_bench.sweep.finetuning",
+        "neighbours": "elmo_bench.sweep.neighbours",
+    }
+)
+TRAININGS = Script(
+    kinds={"pretrain": "elmo_bench.sweep.pretraining", "finetune": "elmo_bench.sweep.finetuning"},
+    selected_by={"finetune": ("finetune", "task")},
+)
+
+
+def launch_runs(usage: str, words: Sequence[str]) -> int:
+    """Do a run, a sweep, or the jobs of an experiment."""
+    return launch(RUNS, usage, words)
+
+
+def launch_training(usage: str, words: Sequence[str]) -> int:
+    """Pre-train a biLM, or fine-tune one on a task's text (finetune=TASK)."""
+    return launch(TRAININGS, usage, words)

@@ -1,0 +1,166 @@
+"""One reading of the command line: Hydra composes, the typed configuration decides."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from elmo_bench import directories
+from elmo_bench.sweep.arguments import read_arguments
+from elmo_bench.sweep.compose import open_composer
+from elmo_bench.sweep.scripts import launch_runs, launch_training
+from tests.support.processes import places
+
+Launch = Callable[..., int]
+Output = pytest.CaptureFixture[str]
+
+
+@pytest.fixture
+def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
+    """run.py in this process; it must start no run."""
+    from elmo_bench.run import execution
+
+    def fail(*_: object) -> None:
+        raise AssertionError("a run was started")
+
+    monkeypatch.setattr(execution, "run_job", fail)
+    monkeypatch.setattr(directories, "_own", [])
+    yield lambda *words: launch_runs("Usage.", [*words, *places(tmp_path)])
+    assert not (tmp_path / "runs").exists()
+
+
+@pytest.mark.parametrize("plan", ["plan=1", "plan=yes", "plan=on", "plan=True", "++plan=true"])
+@pytest.mark.parametrize("sweep", [(), ("-m",)])
+def test_every_form_of_true_plans(launch: Launch, capsys: Output, plan: str, sweep: tuple[str, ...]) -> None:
+    assert launch("task=ner", "elmo=none", plan, *sweep) == 0
+    assert "1 runs: 0 done, 1 missing" in capsys.readouterr().out
+
+
+def test_what_is_no_truth_value_is_refused(launch: Launch, capsys: Output) -> None:
+    assert launch("task=ner", "plan=perhaps") == 2
+    assert "error: plan: input should be a valid boolean" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("words", [("debug=null",), ("debug=null", "-m")])
+def test_null_means_no_choice_of_a_group(launch: Launch, capsys: Output, words: tuple[str, ...]) -> None:
+    assert launch("task=ner", "elmo=none", "plan=true", *words) == 0
+    assert "1 missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        (),
+        ("task=null",),
+        ("task.training.epochs=3",),
+        ("elmo=none", "--cfg", "job"),
+        ("-m", "elmo=none,paper"),
+    ],
+)
+def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tuple[str, ...]) -> None:
+    assert launch(*words) == 2
+    error = capsys.readouterr().err
+    assert error.startswith("error: choose a task: task=coref (there are: coref, ner, pos,")
+    assert error.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("task=nerr",), "task=nerr: there is no such choice; did you mean 'ner'?"),
+        (("taks=ner",), "taks: there is no such key; did you mean 'task'?"),
+        (("task=ner", "task.training.epoch=3"), "there is no such key; did you mean 'task.training.epochs'?"),
+        (("task=ner", "limit=x"), "limit: input should be a valid integer"),
+        (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
+        (("ner",), "ner: expected KEY=VALUE"),
+        (("task=",), "task=: there is no such choice"),
+        (("-m", "+experiment=tabel1"), "experiment=tabel1: there is no such choice; did you mean 'table1'?"),
+        (("-m", "task=ner", "seed=interval(1,2)"), "expected values to try, separated by commas"),
+        (("task=ner", "--config-dir", "nowhere"), "--config-dir nowhere: no such directory"),
+        (
+            ("-m", "task=ner", "hydra.sweeper.primary=pretrain"),
+            "expected one of config, finetune",
+        ),
+    ],
+)
+def test_a_wrong_word_is_answered_in_a_line(
+    launch: Launch, capsys: Output, words: tuple[str, ...], message: str
+) -> None:
+    assert launch(*words) == 2
+    error = capsys.readouterr().err
+    assert message in error
+    assert error.startswith("error: ") and "Traceback" not in error
+
+
+def test_flags_and_overrides_come_in_any_order() -> None:
+    found = read_arguments(["task=ner", "-m", "~debug", "--config-dir", "mine", "elmo=none,paper"])
+    assert found.overrides == ("task=ner", "~debug", "elmo=none,paper")
+    assert found.sweep and found.directories == (Path("mine"),)
+
+
+def test_an_unknown_flag_is_a_usage_error(capsys: Output) -> None:
+    with pytest.raises(SystemExit, match="2"):
+        read_arguments(["task=ner", "--plan"])
+    assert "unrecognized arguments: --plan" in capsys.readouterr().err
+
+
+def test_the_configuration_is_shown(launch: Launch, capsys: Output) -> None:
+    assert launch("task=ner", "seed=7", "--cfg", "job") == 0
+    assert "seed: 7" in capsys.readouterr().out
+    assert launch("task=ner", "--cfg", "job", "--package", "elmo", "--resolve") == 0
+    assert "lambda: 0.1" in capsys.readouterr().out
+
+
+def test_help_names_the_choices_of_every_directory(launch: Launch, capsys: Output, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (mine / "experiment").mkdir(parents=True)
+    (mine / "experiment" / "of_mine.yaml").write_text("hydra: {sweeper: {params: {seed: 1}}}\n")
+    assert launch("--help", "--config-dir", str(mine)) == 0
+    output = capsys.readouterr().out
+    assert output.startswith("Usage.\n")
+    assert "task           coref ner pos snli squad srl sst5 wsd" in output
+    assert " of_mine " in output and " table1 " in output
+
+
+def test_an_experiment_of_ones_own_is_planned(launch: Launch, capsys: Output, tmp_path: Path) -> None:
+    mine = tmp_path / "mine"
+    (mine / "experiment").mkdir(parents=True)
+    (mine / "experiment" / "of_mine.yaml").write_text(
+        "# @package _global_\nhydra: {sweeper: {params: {seed: '1,2', task: ner, elmo: none}}}\nlimit: 5\n"
+    )
+    assert launch("-m", "+experiment=of_mine", "--config-dir", str(mine), "plan=true") == 0
+    assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
+
+
+def test_jobs_that_differ_in_their_seed_have_it_wherever_it_is_read() -> None:
+    words = ["task=ner", "+tracking.group=group-${seed}"]
+    with open_composer() as composer:
+        values = [composer.job_values("config", [*words, f"seed={seed}"]) for seed in (3, 4)]
+        alone = composer.values("config", [*words, "seed=4"])
+    assert [value["tracking"]["group"] for value in values] == ["group-3", "group-4"]
+    assert values[1] == alone
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        ((), "choose a bilm: bilm=medium"),
+        (("finetune=nerr",), "finetune=nerr: there is no such choice; did you mean 'ner'?"),
+        (("bilm=tiny",), "corpus: a value is needed"),
+        (("bilm=tiny", "task=ner"), "task: there is no such key"),
+    ],
+)
+def test_pretraining_says_what_is_missing(capsys: Output, words: tuple[str, ...], message: str) -> None:
+    assert launch_training("", words) == 2
+    assert message in capsys.readouterr().err
+
+
+def test_pretraining_and_finetuning_are_planned(capsys: Output, tmp_path: Path) -> None:
+    models = f"paths.models={tmp_path / 'models'}"
+    assert launch_training("", ["bilm=tiny", f"corpus={tmp_path}", "plan=yes", models]) == 0
+    assert "1 of pre-training of tiny" in capsys.readouterr().out
+    assert launch_training("", ["-m", "finetune=ner,pos", "plan=yes", models, *places(tmp_path)]) == 0
+    assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
+    assert not (tmp_path / "models").exists()
