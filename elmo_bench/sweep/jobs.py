@@ -2,22 +2,26 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from itertools import product
 from typing import Any
 
 from hydra.core.override_parser.types import Override
+from pydantic import Field
 
 from elmo_bench.config import Config
 from elmo_bench.types import UsageError
 
+TASK = "task"
 Parse = Callable[[Sequence[str]], list[Override]]
+Choices = dict[str, list[str]]  # overrides to try, by key
 
 
 class SweepConfig(Config):
     """`hydra.sweeper`: what an experiment sweeps (conf/hydra/sweeper/jobs.yaml)."""
 
     params: dict[str, Any]  # the values to try by key, as on the command line; the first key is the outermost
+    by_task: dict[str, dict[str, Any]] = Field(default_factory=dict)  # instead of params, for some tasks
     conditions: dict[str, tuple[str, ...]]  # overrides by name, for what is no product
     primary: str | None  # the file of conf that the jobs are composed from; null: that of the script
     table: dict[str, Any] | None  # read by the report
@@ -29,26 +33,52 @@ def list_jobs(parse: Parse, sweep: SweepConfig, words: Sequence[str]) -> list[li
     The command line precedes the experiment's own values of a key. A condition precedes the command
     line: `encoder=small` is not meant for the control that has another encoder.
     """
-    params = [f"{key}={value}" for key, value in sweep.params.items()]
-    swept = read_choices(parse, [*params, *words])
+    typed = read_choices(parse, words)
+    usual = {**read_choices(parse, _spell(sweep.params)), **typed}
     decided = [read_choices(parse, condition) for condition in sweep.conditions.values()] or [{}]
-    for key in swept:
+    for key in usual:
         if sweep.conditions and all(key in condition for condition in decided):
             raise UsageError(
                 f"{key}: the conditions of this experiment decide it ({', '.join(sweep.conditions)}); "
                 f"leave one out with '~hydra.sweeper.conditions.{next(iter(sweep.conditions))}'"
             )
     jobs: dict[tuple[str, ...], None] = {}  # in order, each once
-    for chosen in product(*swept.values()):
-        choices = {key: [word] for key, word in zip(swept, chosen, strict=True)}
+    for chosen in _combine(usual, _read_special(parse, sweep, typed)):
         for condition in decided:
-            jobs.update(dict.fromkeys(product(*{**choices, **condition}.values())))
+            jobs.update(dict.fromkeys(product(*{**chosen, **condition}.values())))
     return [list(job) for job in jobs]
 
 
-def read_choices(parse: Parse, words: Sequence[str]) -> dict[str, list[str]]:
+def _combine(usual: Choices, special: Mapping[str, Choices]) -> Iterator[Choices]:
+    """One choice of every key: the values of all tasks are tried, and each task skips what it lacks."""
+    tried = {
+        key: list(dict.fromkeys([*words, *(word for own in special.values() for word in own.get(key, []))]))
+        for key, words in usual.items()
+    }
+    for chosen in product(*tried.values()):
+        job = dict(zip(tried, chosen, strict=True))
+        allowed = {**usual, **special.get(job.get(TASK, ""), {})}
+        if all(word in allowed[key] for key, word in job.items()):
+            yield {key: [word] for key, word in job.items()}
+
+
+def _read_special(parse: Parse, sweep: SweepConfig, typed: Choices) -> dict[str, Choices]:
+    """The values of `by_task`, by the override that chooses the task; the command line precedes them."""
+    return {
+        f"{TASK}={task}": {
+            key: words for key, words in read_choices(parse, _spell(values)).items() if key not in typed
+        }
+        for task, values in sweep.by_task.items()
+    }
+
+
+def _spell(values: Mapping[str, Any]) -> list[str]:
+    return [f"{key}={value}" for key, value in values.items()]
+
+
+def read_choices(parse: Parse, words: Sequence[str]) -> Choices:
     """The overrides that each key is to be tried with."""
-    choices = {}
+    choices: Choices = {}
     for override in parse(words):
         key = override.get_key_element()
         if override.is_sweep_override():

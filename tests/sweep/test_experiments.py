@@ -67,9 +67,14 @@ CONDITIONS: dict[str, list[list[str]]] = {
 }
 
 
-def sweep_of(params: Mapping[str, Any], conditions: Mapping[str, list[str]]) -> SweepConfig:
+def sweep_of(
+    params: Mapping[str, Any],
+    conditions: Mapping[str, list[str]],
+    by_task: Mapping[str, dict[str, str]] | None = None,
+) -> SweepConfig:
     return SweepConfig(
         params=dict(params),
+        by_task=dict(by_task or {}),
         conditions={name: tuple(words) for name, words in conditions.items()},
         primary=None,
         table=None,
@@ -80,7 +85,9 @@ def jobs_of(experiment: str, *arguments: str) -> list[list[str]]:
     values = OmegaConf.to_container(OmegaConf.load(PROJECT / "conf" / "experiment" / f"{experiment}.yaml"))
     assert isinstance(values, dict)
     sweeper = values["hydra"]["sweeper"]
-    return list_jobs(parse, sweep_of(sweeper.get("params", {}), sweeper.get("conditions", {})), arguments)
+    return list_jobs(
+        parse, sweep_of(*(sweeper.get(key, {}) for key in ("params", "conditions", "by_task"))), arguments
+    )
 
 
 def parse(words: Sequence[str]) -> list[Override]:
@@ -129,6 +136,19 @@ def test_what_all_conditions_decide_cannot_be_overridden() -> None:
     sweep = sweep_of({}, {"one": ["elmo=none"], "two": ["elmo=paper"]})
     with pytest.raises(UsageError, match=r"elmo: the conditions of this experiment decide it \(one, two\)"):
         list_jobs(parse, sweep, ["elmo=last"])
+
+
+def test_a_task_may_have_values_of_its_own() -> None:
+    sweep = sweep_of({"seed": "1,2", "task": "ner,srl"}, {}, {"ner": {"seed": "1,2,3"}})
+    assert list_jobs(parse, sweep, ["elmo=none"]) == [
+        ["seed=1", "task=ner", "elmo=none"],
+        ["seed=1", "task=srl", "elmo=none"],
+        ["seed=2", "task=ner", "elmo=none"],
+        ["seed=2", "task=srl", "elmo=none"],
+        ["seed=3", "task=ner", "elmo=none"],
+    ]
+    assert list_jobs(parse, sweep, ["task=srl"]) == [["seed=1", "task=srl"], ["seed=2", "task=srl"]]
+    assert list_jobs(parse, sweep, ["seed=7"]) == [["seed=7", "task=ner"], ["seed=7", "task=srl"]]
 
 
 def test_jobs_that_read_the_same_are_one() -> None:
