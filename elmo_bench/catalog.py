@@ -11,7 +11,7 @@ from typing import Any
 from omegaconf import OmegaConf
 from yaml import YAMLError
 
-from elmo_bench.config import TableConfig, TaskConfig, nearest, read_config
+from elmo_bench.config import FamilyConfig, TableConfig, TaskConfig, nearest, read_config
 from elmo_bench.directories import directories
 from elmo_bench.types import UsageError
 
@@ -73,6 +73,15 @@ def list_tables() -> dict[str, TableConfig]:
             values = {"tasks": [task for task in swept.split(",") if task], **table}
             tables[name] = read_config(TableConfig, values, f"{path}: hydra.sweeper.table")
     return tables
+
+
+def list_findings() -> dict[str, FamilyConfig]:
+    """The families of findings by the name of their file, in the order of a report."""
+    families = {
+        name: read_config(FamilyConfig, _read_file(path), str(path))
+        for name, path in list_choices("findings").items()
+    }
+    return dict(sorted(families.items(), key=lambda item: (item[1].position, item[0])))
 
 
 def _read_file(path: Path, resolve: bool = True) -> dict[str, Any]:

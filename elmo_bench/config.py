@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError
+from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from elmo_bench.types import UsageError
 
@@ -124,6 +124,54 @@ class TableConfig(Config):
     rows: tuple[RowConfig, ...] = ()
     tasks: tuple[str, ...] = ()  # by default those that the experiment sweeps
     statistics: dict[str, str] = Field(default_factory=dict)  # label: score, in place of the task's metric
+
+
+Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]
+"""Where an effect lies if a claim is true: above or below 0, or no further than a margin from it."""
+
+Basis = Literal["seeds and examples", "examples", "seeds"]
+"""What a test draws: both (a two-level bootstrap), test examples alone, or one value per seed."""
+
+
+class FindingConfig(Config):
+    """One claim. Its effect is what the second condition has more than the first, task by task."""
+
+    claim: str
+    sentence: str = ""  # of the paper; without one the claim is ours
+    section: str = ""
+    kind: Literal["score", "updates", "perplexity", "layer_weight"] = "score"
+    tasks: tuple[str, ...] = Field(min_length=1)
+    first: dict[str, Any] | None = None  # overrides as for run.py, such as elmo.layers: last
+    second: dict[str, Any] = Field(default_factory=dict)
+    metric: str | None = None  # by default the one that dev chooses by
+    split: Literal["dev", "test"] = "test"
+    place: Literal["input", "output"] = "input"  # layer_weight only, like the next
+    layer: int = Field(default=1, ge=0)
+    direction: Direction
+    margin: float = Field(default=0.0, ge=0)
+    test: Basis
+    paper: dict[Literal["first", "second", "gain", "stated"], str] = Field(default_factory=dict)
+    """Where the paper's numbers are in paper_results.json; {task} and {text} are its own names of them."""
+
+    @model_validator(mode="after")
+    def _check(self) -> FindingConfig:
+        if (self.kind in ("score", "updates")) != (self.first is not None):
+            raise ValueError(
+                f"kind {self.kind} {'needs' if self.first is None else 'has no'} first condition"
+            )
+        if (self.direction in ("at least", "at most", "equivalent")) != (self.margin > 0):
+            raise ValueError(f"direction {self.direction!r} does not go with margin {self.margin:g}")
+        return self
+
+
+class FamilyConfig(Config):
+    """The findings of one file, conf/findings/<name>.yaml; their p-values are adjusted together."""
+
+    title: str
+    position: float = 100  # lowest first
+    sources: tuple[str, ...] = ()  # of the data that the findings are about; () is all
+    experiment: str | None = None  # that makes what findings of the kind perplexity are about
+    findings: dict[str, FindingConfig]
 
 
 class PaperConfig(Config):

@@ -25,6 +25,7 @@ COMMANDS = {  # in the order people meet them
     "publish": "copy records of finished runs to results/records",
     "summary": "published runs as a small table per task",
     "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
+    "findings": "the paper's findings, and what published runs say of each",
     "compare": "paired tests of two runs or groups of runs",
     "dashboard": "the ablations as a workspace and a report of Weights & Biases",
     "store": "list or clean what the encoder has computed",

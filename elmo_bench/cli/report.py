@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.catalog import list_tables, list_tasks, read_task
+from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
@@ -67,7 +67,7 @@ def run(arguments: argparse.Namespace) -> None:
     tables = list_tables()
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
     referee = Referee(scores, resamples, problems=[*problems, *unclear])
-    report = assemble(ReportInputs(published, referee, tables, tasks))
+    report = assemble(ReportInputs(published, referee, tables, tasks, list_findings()))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),

@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from elmo_bench.config import TableConfig
 from elmo_bench.report.figures import layer_weights, learning_curves, sample_efficiency
+from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.further import build_further
 from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
 from elmo_bench.report.model import Report, Section
@@ -56,6 +57,8 @@ def assemble(inputs: ReportInputs) -> Report:
     sections = [section for _, section in sorted(placed, key=lambda item: (item[0], item[1].name))]
     if further := build_further(inputs):
         sections.append(further)
+    if inputs.families:
+        sections.insert(0, build_findings(inputs))
     warnings = (*inputs.published.problems, *inputs.warnings, *inputs.referee.problems)
     return Report(summarise_published(inputs), tuple(sections), warnings, NOTES)
 

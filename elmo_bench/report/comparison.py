@@ -9,10 +9,12 @@ from statistics import mean
 
 import numpy as np
 
-from elmo_bench.hashing import hash_file
+from elmo_bench.config import Basis
+from elmo_bench.files import atomic_file
+from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.records import Record, read_counts
 from elmo_bench.report.convergence import is_one_pass, met_cap
-from elmo_bench.report.inference import Basis, Estimate, example_bootstrap, two_level_bootstrap
+from elmo_bench.report.inference import Estimate, example_bootstrap, two_level_bootstrap
 from elmo_bench.report.statistics import (
     RESAMPLES,
     Bootstrap,
@@ -31,6 +33,8 @@ from elmo_bench.report.statistics import (
 from elmo_bench.types import Counts, DamagedFileError, DataMissingError
 
 COUNTS = "counts.npz"
+DRAWING = 1
+"""Raised whenever the same counts would be drawn from in another way than before."""
 
 
 @dataclass(frozen=True)
@@ -89,10 +93,11 @@ class Comparison:
 
 @dataclass
 class Referee:
-    """Compares runs; what it has resampled once it remembers."""
+    """Compares runs; what it has resampled once it remembers, and keeps in a cache where it has one."""
 
     scores: Mapping[str, Score]  # by task; a task without one has no tests over examples
     resamples: int = RESAMPLES
+    cache: Path | None = None  # a directory of drawn scores, which make loading a task unnecessary
     drawn: dict[tuple[Path, str, str], np.ndarray] = field(default_factory=dict)
     read: dict[Path, dict[str, list[Counts]]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
@@ -130,26 +135,17 @@ class Referee:
 
     def draw(self, pairs: Pairs, split: str, metric: str) -> Drawn | None:
         """The scores of both sides on the same drawn test sets, pair by pair."""
-        score = self.scores.get(pairs[0][0].record.task)
-        if score is None or any(not same_examples(a.record, b.record, split) for a, b in pairs):
+        if any(not same_examples(a.record, b.record, split) for a, b in pairs):
             return None
         try:
-            lengths = [tuple(len(self.counts(run)[split]) for run in pair) for pair in pairs]
+            drawn = [
+                [self._resample(run, split, metric) for run in side] for side in zip(*pairs, strict=True)
+            ]
         except (DataMissingError, DamagedFileError) as error:
             self.note(str(error))
             return None
-        if any(a != b for a, b in lengths):
-            return None
-        for run in (run for pair in pairs for run in pair):
-            found = score(self.counts(run)[split])[metric]
-            if abs(found - run.record.scores[split][metric]) > 1e-9:
-                self.note(f"{run.counts}: its counts do not make the score of its record; no tests from it")
-                return None
-        first, second = zip(*pairs, strict=True)
-        return (
-            [self._resample(run, split, metric, score) for run in first],
-            [self._resample(run, split, metric, score) for run in second],
-        )
+        first, second = ([scores for scores in side if scores is not None] for side in drawn)
+        return (first, second) if len(first) == len(second) == len(pairs) else None
 
     def _answers(self, pairs: Pairs, split: str, metric: str) -> tuple[McNemar, ...]:
         score = self.scores[pairs[0][0].record.task]
@@ -159,25 +155,59 @@ class Referee:
     def counts(self, run: Run) -> dict[str, list[Counts]]:
         """The counts of a run, checked against its record."""
         if run.counts not in self.read:
-            if not run.counts.is_file():
-                raise DataMissingError(
-                    f"{run.counts}: the record's counts are not there; publish the run again"
-                )
-            if hash_file(run.counts) != run.record.hashes[COUNTS]:
-                raise DamagedFileError(f"{run.counts}: not the counts of its record; publish the run again")
+            self._require_counts(run)
             self.read[run.counts] = read_counts(run.counts)
         return self.read[run.counts]
+
+    def _require_counts(self, run: Run) -> None:
+        if not run.counts.is_file():
+            raise DataMissingError(f"{run.counts}: the record's counts are not there; publish the run again")
+        if hash_file(run.counts) != run.record.hashes[COUNTS]:
+            raise DamagedFileError(f"{run.counts}: not the counts of its record; publish the run again")
 
     def note(self, problem: str) -> None:
         """Keep a problem once."""
         if problem not in self.problems:
             self.problems.append(problem)
 
-    def _resample(self, run: Run, split: str, metric: str, score: Score) -> np.ndarray:
+    def _resample(self, run: Run, split: str, metric: str) -> np.ndarray | None:
+        """The run's score on every drawn test set; nothing where its counts do not make its score."""
         key = (run.counts, split, metric)
         if key not in self.drawn:
-            self.drawn[key] = resample_scores(self.counts(run)[split], score, metric, self.resamples)
+            self._require_counts(run)
+            kept = self._kept(run, split, metric)
+            if kept is not None and kept.is_file():
+                self.drawn[key] = np.load(kept, allow_pickle=False)
+            elif (drawn := self._draw_anew(run, split, metric)) is None:
+                return None
+            else:
+                self.drawn[key] = drawn
+                if kept is not None:
+                    with atomic_file(kept) as file:
+                        np.save(file, drawn, allow_pickle=False)
         return self.drawn[key]
+
+    def _draw_anew(self, run: Run, split: str, metric: str) -> np.ndarray | None:
+        score = self.scores.get(run.record.task)
+        if score is None:
+            return None
+        counts = self.counts(run)[split]
+        if len(counts) != run.record.examples[split]:
+            self.note(f"{run.counts}: not one row for each example of its record; no tests from it")
+            return None
+        if abs(score(counts)[metric] - run.record.scores[split][metric]) > 1e-9:
+            self.note(f"{run.counts}: its counts do not make the score of its record; no tests from it")
+            return None
+        return resample_scores(counts, score, metric, self.resamples)
+
+    def _kept(self, run: Run, split: str, metric: str) -> Path | None:
+        """Where the drawn scores of a run are kept, by all that decides them."""
+        if self.cache is None:
+            return None
+        record = run.record
+        parts = [record.hashes[COUNTS], split, metric, self.resamples, DRAWING]
+        parts += [record.task, record.task_version, record.scores[split][metric]]
+        return self.cache / f"{hash_value(parts)[:32]}.npy"
 
 
 def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:

@@ -14,17 +14,16 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from math import inf, sqrt
 from statistics import mean, stdev
-from typing import Literal
 
 import numpy as np
 from scipy.stats import norm
 from scipy.stats import t as student_t
 
+from elmo_bench.config import Basis
+
 SEEDS_NEEDED = 3  # fewer have no interval over seeds
 LEVEL = 0.95  # of the interval of a difference
 EQUIVALENCE_LEVEL = 0.90  # two one-sided tests at 5 % are an interval of 90 %
-
-Basis = Literal["seeds and examples", "examples", "seeds"]
 
 
 @dataclass(frozen=True, eq=False)

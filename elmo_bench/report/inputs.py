@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
-from elmo_bench.config import PaperConfig, TableConfig, TaskConfig, read_config
+from elmo_bench.config import FamilyConfig, PaperConfig, TableConfig, TaskConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee, Run, Seeds
 from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, commits_of
@@ -34,6 +34,7 @@ class ReportInputs:
     referee: Referee
     tables: Mapping[str, TableConfig]  # by experiment
     tasks: Mapping[str, ShownTask]  # those of the tables first
+    families: Mapping[str, FamilyConfig] = field(default_factory=dict)  # of findings
     warnings: list[str] = field(default_factory=list)
     shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
 

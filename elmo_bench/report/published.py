@@ -125,6 +125,7 @@ class Published:
     perplexities: tuple[PerplexityRecord, ...]  # of fine-tuned biLMs
     neighbours: tuple[NeighboursRecord, ...]
     problems: tuple[str, ...]
+    broken: tuple[str, ...] = ()  # of the problems, those of files that cannot be read as they are
 
     def blocks(self) -> list[Block]:
         """Every block that has a run; the generated world comes last."""
@@ -168,6 +169,7 @@ class _Reader:
     perplexities: list[PerplexityRecord] = field(default_factory=list)
     neighbours: list[NeighboursRecord] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
+    broken: list[str] = field(default_factory=list)
 
     def read(self, path: Path, name: str) -> None:
         try:
@@ -182,18 +184,23 @@ class _Reader:
             else:
                 self.problems.append(f"{name} is not shown: a record of the unknown kind {kind!r}")
         except (DamagedFileError, ValueError) as error:
-            self.problems.append(f"{name} is not shown: {str(error).splitlines()[0]}")
+            self.refuse(f"{name} is not shown: {str(error).splitlines()[0]}")
 
     def add(self, run: Run, name: str) -> None:
         record = run.record
         if reason := record.unpublishable:
             self.problems.append(f"{name} is not shown: {reason}")
         elif missing := list(missing_facts(record)):
-            self.problems.append(f"{name} is not shown: the record has no {', no '.join(missing)}")
+            self.refuse(f"{name} is not shown: the record has no {', no '.join(missing)}")
         elif run.key in self.runs:
             self.problems.append(f"{name} is not shown: {self.runs[run.key].counts.stem} is the same run")
         else:
             self.runs[run.key] = run
+
+    def refuse(self, problem: str) -> None:
+        """Leave a broken record out."""
+        self.problems.append(problem)
+        self.broken.append(problem)
 
 
 def missing_facts(record: Record) -> Iterator[str]:
@@ -221,6 +228,7 @@ def read_published(directory: Path) -> Published:
         perplexities=tuple(reader.perplexities),
         neighbours=tuple(reader.neighbours),
         problems=tuple(reader.problems),
+        broken=tuple(reader.broken),
     )
 
 

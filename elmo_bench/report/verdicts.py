@@ -6,12 +6,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from math import inf
-from typing import Literal
 
+from elmo_bench.config import Direction
 from elmo_bench.report.inference import EQUIVALENCE_LEVEL, LEVEL, Estimate
 from elmo_bench.report.power import SIGNIFICANCE, detectable_effect, detectable_margin
-
-Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]
 
 
 class Verdict(StrEnum):

@@ -9,9 +9,10 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from elmo_bench.config import Direction
 from elmo_bench.report.inference import Estimate
 from elmo_bench.report.power import detectable_effect, detectable_margin
-from elmo_bench.report.verdicts import Claimed, Direction, Verdict, judge
+from elmo_bench.report.verdicts import Claimed, Verdict, judge
 
 GREATER = Claimed("greater")
 

@@ -1,0 +1,80 @@
+"""`python -m elmo_bench findings`: the paper's findings, and whether published runs bear them out."""
+
+from __future__ import annotations
+
+import argparse
+import json
+from collections.abc import Iterator, Mapping, Sequence
+from functools import cached_property
+
+from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
+from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.records import Record
+from elmo_bench.report.comparison import Referee
+from elmo_bench.report.finding_rows import describe_findings, findings_as_json
+from elmo_bench.report.findings import judge_findings, list_sources
+from elmo_bench.report.inputs import describe_tasks
+from elmo_bench.report.published import GENERATED, read_published
+from elmo_bench.report.statistics import Score
+from elmo_bench.types import DamagedFileError, UsageError
+
+HELP = """the paper's findings as claims, and what published runs say of each: holds, contrary, undetermined,
+not converged, or not run, with the command that makes the runs
+
+The claims are files of conf/findings; --config-dir may add more. The exit code is 0 whatever the verdicts,
+and 1 where records are broken."""
+EXAMPLE = "python -m elmo_bench findings --source open\n  python -m elmo_bench findings --json"
+SOURCES = ("open", "paper", "files", GENERATED)
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Which source; paths.records=DIR says where the records are."""
+    take_overrides(parser)
+    parser.add_argument(
+        "--source", choices=SOURCES, help="of the data; by default every source with published runs"
+    )
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Judge and print; broken records are named last."""
+    paths = read_paths(arguments)
+    families = list_findings()
+    if not families:
+        raise UsageError("there are no findings: expected files conf/findings/<name>.yaml")
+    published = read_published(paths.records)
+    records = [item.record for item in published.runs]
+    tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
+    referee = Referee(Scores(records), cache=paths.cache / "resamples")
+    sources = [arguments.source] if arguments.source else list_sources(published) or [GENERATED]
+    judged = {source: judge_findings(families, published, referee, tasks, source) for source in sources}
+    if arguments.json:
+        rows = [row for found in judged.values() for row in findings_as_json(found)]
+        print(json.dumps(rows, indent=1, ensure_ascii=False))
+    else:
+        parts = ["\n".join(describe_findings(source, found, families)) for source, found in judged.items()]
+        print("\n\n".join(parts))
+    if broken := [*published.broken, *referee.problems]:
+        raise DamagedFileError("\n".join(["some records are broken, and no verdict has them:", *broken]))
+
+
+class Scores(Mapping[str, Score]):
+    """The score of every task, found when a test first asks for one: loading a task imports torch."""
+
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    @cached_property
+    def found(self) -> dict[str, Score]:
+        from elmo_bench.run.scores import find_scores
+
+        return find_scores(self.records)[0]
+
+    def __getitem__(self, task: str) -> Score:
+        return self.found[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)

@@ -1,0 +1,234 @@
+"""What a finding asks of published runs: which runs are its two conditions, and which command makes them."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+from elmo_bench.conditions import is_baseline
+from elmo_bench.config import ElmoConfig, FamilyConfig, FindingConfig, nearest
+from elmo_bench.records import Record
+from elmo_bench.report.baseline import place_of, setting_of, words_of
+from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.inference import SEEDS_NEEDED
+from elmo_bench.report.paper import lookup
+from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, Wanted, block_of
+from elmo_bench.types import UsageError
+
+GROUP = "elmo."
+ELMO_KEYS = sorted(field.alias or name for name, field in ElmoConfig.model_fields.items())
+KEYS = (*(GROUP + key for key in ELMO_KEYS), "encoder", "words", "data.fraction")
+Place = tuple[str, str, str]
+"""Source, corpus and size."""
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One side of a finding, as published runs are searched for it."""
+
+    overrides: tuple[str, ...]  # that make its runs
+    wanted: Wanted
+    encoder: str | None = None  # None: the one that most runs of the place have
+
+
+@dataclass(frozen=True)
+class Sides:
+    """The published runs of both conditions at one place; a finding about one condition has no first."""
+
+    place: Place | None  # none where no run is published
+    encoder: str  # of the second condition; empty where no run has one
+    first: Seeds
+    second: Seeds
+    single: bool = False  # the finding is about one condition
+
+    @property
+    def pairs(self) -> list[tuple[Run, Run]]:
+        """The runs of the seeds that both have."""
+        shared = sorted(self.first.keys() & self.second.keys())
+        return [(self.first[seed], self.second[seed]) for seed in shared]
+
+    @property
+    def complete(self) -> bool:
+        """Whether there is a seed that the effect can be measured with."""
+        return len(self) > 0
+
+    @property
+    def setting(self) -> str:
+        """Corpus, size and encoder in words."""
+        if self.place is None:
+            return ""
+        _, corpus, size = self.place
+        return ", ".join(filter(None, [corpus, f"size {size}", self.encoder]))
+
+    def runs(self) -> int:
+        """The number of runs of either side."""
+        return len(self.first) + len(self.second)
+
+    def __len__(self) -> int:
+        """The number of seeds that the effect can be measured with."""
+        return len(self.second) if self.single else len(self.pairs)
+
+
+def read_condition(overrides: Mapping[str, Any], where: str) -> Condition:
+    """A condition from the overrides that make its runs; tables vary nothing but these keys."""
+    for key in overrides:
+        if key not in KEYS:
+            hint = nearest(key, list(KEYS))
+            raise UsageError(f"{where}.{key}: a finding cannot vary this{hint} ({', '.join(KEYS)})")
+    if overrides.get("words", "none") != "none":
+        raise UsageError(f"{where}.words={overrides['words']}: expected none; left out, they are the usual")
+    elmo = {key.removeprefix(GROUP): value for key, value in overrides.items() if key.startswith(GROUP)}
+    fraction = overrides.get("data.fraction")
+    wanted = Wanted(
+        "none" if elmo.get("where") == "none" else elmo,
+        words="none" if "words" in overrides else "usual",
+        fraction=None if fraction is None else float(fraction),
+    )
+    words = tuple(f"{key}={value}" for key, value in overrides.items())
+    return Condition(words, wanted, overrides.get("encoder"))
+
+
+def conditions_of(finding: FindingConfig, where: str) -> tuple[Condition | None, Condition]:
+    """Both sides of a finding."""
+    first = None if finding.first is None else read_condition(finding.first, f"{where}.first")
+    return first, read_condition(finding.second, f"{where}.second")
+
+
+def name_controls(families: Iterable[FamilyConfig]) -> frozenset[str]:
+    """The encoders that findings name: no other condition means one of them."""
+    conditions = (
+        condition
+        for family in families
+        for finding in family.findings.values()
+        for condition in (finding.first or {}, finding.second)
+    )
+    return frozenset(str(condition["encoder"]) for condition in conditions if "encoder" in condition)
+
+
+@dataclass(frozen=True)
+class Archive:
+    """Published runs as findings search them."""
+
+    published: Published
+    controls: frozenset[str] = frozenset()
+
+    def places(self, source: str, task: str) -> list[Place]:
+        """Where a source has runs of a task."""
+        runs = self.published.runs
+        return sorted(
+            {place_of(r.record) for r in runs if (r.record.source, r.record.task) == (source, task)}
+        )
+
+    def find(self, place: Place, task: str, first: Condition | None, second: Condition) -> Sides:
+        """The runs of both conditions: of the newest settings that both have, then of those with most seeds.
+
+        Settings are training and head: runs that differ in them are never compared.
+        """
+        runs = [self._runs(place, task, condition) for condition in (first, second) if condition]
+        encoder, single = self._block(place, second).encoder, first is None
+        found = [Sides(place, encoder, {}, {}, single)]
+        for setting in sorted({setting_of(run.record) for one in runs for run in one.runs}):
+            alike = [TaskRuns(tuple(r for r in one.runs if setting_of(r.record) == setting)) for one in runs]
+            after = alike[-1].find(second.wanted)
+            before = alike[0].find(first.wanted) if first else {}
+            if not first or first.wanted.words != second.wanted.words or _same_words(before, after):
+                found.append(Sides(place, encoder, before, after, single))
+        return max(found, key=_preference)
+
+    def _runs(self, place: Place, task: str, condition: Condition) -> TaskRuns:
+        """The runs of a task at a place that have the condition's encoder or none, and its kind of words."""
+        found = self.published.of_task(self._block(place, condition), task)
+        fitting = (run for run in found.runs if _words_are(condition.wanted.words, run.record))
+        return TaskRuns(tuple(fitting))
+
+    def _block(self, place: Place, condition: Condition) -> Block:
+        """The block of a condition: its encoder with the most runs."""
+        counts = Counter(
+            block_of(run.record)
+            for run in self.published.runs
+            if place_of(run.record) == place
+            and not is_baseline(run.record)
+            and self._means(condition, run.record.encoder or "")
+        )
+        return max(counts, key=lambda block: (counts[block], block), default=Block(*place))
+
+    def _means(self, condition: Condition, encoder: str) -> bool:
+        if condition.encoder:
+            return encoder == condition.encoder
+        return encoder not in self.controls
+
+    def usual_encoder(self, source: str) -> str | None:
+        """The encoder of most runs of a source, for commands at a place without runs."""
+        runs = (run.record for run in self.published.runs if run.record.source == source)
+        counts = Counter(record.encoder for record in runs if not is_baseline(record))
+        usual = {name: count for name, count in counts.items() if name not in self.controls}
+        return max(usual, key=lambda name: (usual[name], name or ""), default=None)
+
+
+def _words_are(wanted: str, record: Record) -> bool:
+    """Whether a run has no word vectors where none are wanted, and where the task has none of its own."""
+    own = record.config.get("task", {}).get("words", {}).get("kind")
+    return bool((record.identity["words"]["kind"] == "none") == (wanted == "none" or own == "none"))
+
+
+def _same_words(first: Seeds, second: Seeds) -> bool:
+    """Whether two sides have the same word vectors; a side without runs has no others."""
+    return len({words_of(run.record) for seeds in (first, second) for run in seeds.values()}) < 2
+
+
+def _preference(sides: Sides) -> tuple[bool, tuple[int, int], int, int]:
+    record = next((run.record for seeds in (sides.second, sides.first) for run in seeds.values()), None)
+    version = (record.task_version, int(record.identity["numerics"])) if record else (0, 0)
+    return sides.complete, version, len(sides), sides.runs()
+
+
+def seeds_needed(finding: FindingConfig) -> int:
+    """How many seeds a finding's test needs."""
+    return 1 if finding.test == "examples" else SEEDS_NEEDED
+
+
+@dataclass(frozen=True)
+class Command:
+    """What a person types to make runs; `{task}` stands in `words` for the task."""
+
+    task: str
+    words: str
+
+    def __str__(self) -> str:
+        return self.words.format(task=self.task)
+
+
+def command_for(
+    task: str, source: str, condition: Condition, seeds: Sequence[int], place: Place | None, encoder: str
+) -> Command:
+    """The command that makes the runs of a condition."""
+    words = ["python run.py -m task={task}", f"data={source}"]
+    if place:
+        _, corpus, size = place
+        words.append("" if source == GENERATED else f"data.corpus={corpus}")
+        words.append("size=paper" if size == "paper" != source else "")
+    if encoder and not condition.encoder and condition.wanted.elmo != "none":
+        words.append(f"encoder={encoder}")
+    words.append(f"seed={','.join(map(str, seeds))}")
+    return Command(task, " ".join(word for word in (*words, *condition.overrides) if word))
+
+
+def merge_commands(commands: Iterable[Command]) -> list[str]:
+    """Commands that differ in the task alone as one."""
+    tasks: dict[str, list[str]] = {}
+    for command in commands:
+        known = tasks.setdefault(command.words, [])
+        if command.task not in known:
+            known.append(command.task)
+    return [str(Command(",".join(names), words)) for words, names in tasks.items()]
+
+
+def paper_number(path: str, names: Mapping[str, str | None], where: str) -> Any:
+    """What the paper prints at a path of its file, with its own names of task and text put in."""
+    parts = [str(names.get(part.strip("{}"))) if part.startswith("{") else part for part in path.split("/")]
+    try:
+        return lookup(*parts)
+    except KeyError as error:
+        raise UsageError(f"{where}={path}: the paper's results have no {error}") from None

@@ -1,0 +1,215 @@
+"""Judged findings in words: the table that opens the report, and what the command prints."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import groupby
+from typing import Any
+
+from elmo_bench.config import FamilyConfig
+from elmo_bench.report.cells import NOTHING, spell_p, text
+from elmo_bench.report.claims import merge_commands
+from elmo_bench.report.effects import RATIOS, as_shown
+from elmo_bench.report.findings import Judged, judge_findings, list_sources
+from elmo_bench.report.inputs import ReportInputs
+from elmo_bench.report.model import Cell, Section, Table
+from elmo_bench.report.verdicts import Verdict
+
+NAME, TITLE = "findings", "Findings"
+ABOUT = (
+    "The findings of the paper as claims, fixed before runs are made (conf/findings), and what runs say of "
+    "each. Holds, contrary: the adjusted p is below 0.05, and the interval excludes every effect against the "
+    "claim, or every effect that agrees with it. Undetermined: neither; the smallest effect is named that "
+    "these runs would have shown with 80 % power. Not converged: a run met its cap on epochs, so nothing is "
+    "concluded."
+)
+COLUMNS = ("Task", "Finding", "Paper", "Here", "Effect", "Interval", "p", "n", "Verdict")
+
+
+def build_findings(inputs: ReportInputs) -> Section:
+    """One table for every source that has runs."""
+    published = inputs.published
+    tables = []
+    for source in list_sources(published):
+        judged = judge_findings(inputs.families, published, inputs.referee, inputs.tasks, source)
+        tables.append(_table(source, judged))
+    return Section(NAME, TITLE, ABOUT, tuple(tables))
+
+
+def _table(source: str, judged: Sequence[Judged]) -> Table:
+    lacking = [command for one in judged for command in one.commands]
+    return Table(
+        name=NAME,
+        block=f"source {source}",
+        caption=f"{TITLE} · source {source} · {count_verdicts(judged)}",
+        columns=COLUMNS,
+        rows=tuple(_row(one) for one in judged),
+        notes=("p: as tested, and adjusted for the tests of the same table of the paper (Holm).",),
+        commands=tuple(merge_commands(lacking)),
+    )
+
+
+def _row(one: Judged) -> tuple[Cell, ...]:
+    where = [one.config.section] if one.config.section else []
+    heading = (text(one.subject), text(one.config.claim, *where), paper_cell(one))
+    verdict = Cell(
+        (one.verdict, *filter(None, [explain(one)])), "missing" if one.effect is None else "detail"
+    )
+    if one.effect is None:
+        return (*heading, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, verdict)
+    effect = one.effect
+    here = Cell((spell_levels(one), one.setting), "score", effect.second, count=one.seeds, runs=effect.runs)
+    tests = Cell(tuple(spell_tests(one)), "detail", one.adjusted_p) if one.p is not None else NOTHING
+    return (
+        *heading,
+        here,
+        Cell(
+            (spell_effect(one.config.kind, effect.value),), "score", as_shown(one.config.kind, effect.value)
+        ),
+        Cell((interval,), "detail") if (interval := spell_bounds(one)) else NOTHING,
+        tests,
+        text(str(one.seeds)),
+        verdict,
+    )
+
+
+def paper_cell(one: Judged) -> Cell:
+    """What the paper prints of a finding."""
+    if not one.paper:
+        return NOTHING
+    verified = all(entry["verified"] for entry in one.paper.values())
+    lines = [spell_paper(one.paper), *([] if verified else ["unverified"])]
+    return Cell(tuple(lines), "paper" if verified else "unverified")
+
+
+def spell_paper(paper: Mapping[str, Any]) -> str:
+    """The paper's numbers of both sides, its gain, or that it states the finding without numbers."""
+    if not paper:
+        return ""
+    if "gain" in paper:
+        return f"{paper['gain']['value']:+g}"
+    if "stated" in paper:
+        return "stated without numbers"
+    return " → ".join(f"{paper[side]['value']:g}" for side in ("first", "second") if side in paper)
+
+
+def spell_levels(one: Judged) -> str:
+    """The means of both sides."""
+    assert one.effect is not None
+    digits = 3 if one.config.kind == "layer_weight" else 0 if one.config.kind == "updates" else 2
+    levels = (one.effect.first, one.effect.second)
+    return " → ".join(f"{level:,.{digits}f}" for level in levels if level is not None)
+
+
+def spell_effect(kind: str, value: float) -> str:
+    """A difference with its sign, or a ratio."""
+    shown = as_shown(kind, value)
+    return f"× {shown:.3f}" if kind in RATIOS else f"{shown:+.{3 if kind == 'layer_weight' else 2}f}"
+
+
+def spell_bounds(one: Judged) -> str:
+    """The interval of the test, in the unit of the effect."""
+    if one.interval is None:
+        return ""
+    low, high = (spell_effect(one.config.kind, end) for end in one.interval)
+    return f"{one.claimed.level:.0%} [{low}, {high}]"
+
+
+def spell_tests(one: Judged) -> list[str]:
+    """Both p-values."""
+    if one.p is None or one.adjusted_p is None:
+        return []
+    return [f"p {spell_p(one.p)}", f"adjusted {spell_p(one.adjusted_p)}"]
+
+
+def explain(one: Judged) -> str:
+    """What a verdict leaves to ask: why there is no test, or what the runs would have shown."""
+    if one.effect is None:
+        return ""
+    if one.untested:
+        return one.untested
+    if one.verdict != Verdict.UNDETERMINED or one.detectable is None:
+        return ""
+    if one.config.direction == "equivalent":
+        return f"equivalence would have been shown within ± {one.detectable:.2f}"
+    sign = -1 if one.config.direction in ("smaller", "at most") else 1
+    seen = spell_effect(one.config.kind, sign * one.detectable)
+    from_margin = " from the margin" if one.config.margin else ""
+    return f"{seen}{from_margin} would have been shown with 80 % power"
+
+
+def count_verdicts(judged: Sequence[Judged]) -> str:
+    """How many findings there are of each verdict."""
+    counts = {verdict: sum(one.verdict == verdict for one in judged) for verdict in Verdict}
+    return ", ".join(f"{count} {verdict}" for verdict, count in counts.items() if count)
+
+
+def describe_findings(
+    source: str, judged: Sequence[Judged], families: Mapping[str, FamilyConfig]
+) -> Iterator[str]:
+    """The lines that a person reads."""
+    yield f"{source}: {count_verdicts(judged)}"
+    for family, members in groupby(judged, key=lambda one: one.family):
+        yield ""
+        yield families[family].title
+        for one in members:
+            yield from _describe_one(one)
+
+
+def _describe_one(one: Judged) -> Iterator[str]:
+    paper = f"; paper {spell_paper(one.paper)}" if one.paper else ""
+    yield f"  {one.verdict:13}  {one.subject}: {one.config.claim}{paper}"
+    indent = " " * 17
+    if one.effect is not None:
+        parts = [
+            f"{spell_levels(one)}, effect {spell_effect(one.config.kind, one.effect.value)}",
+            spell_bounds(one),
+            *spell_tests(one),
+            f"n = {one.seeds}",
+            one.setting,
+        ]
+        yield indent + ", ".join(filter(None, parts))
+    if reason := explain(one):
+        yield indent + reason
+    for command in one.commands:
+        yield indent + str(command)
+
+
+def findings_as_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:
+    """All of it, with all digits; effects of updates and perplexity are ratios."""
+    return [_as_json(one) for one in judged]
+
+
+def _as_json(one: Judged) -> dict[str, Any]:
+    kind, effect = one.config.kind, one.effect
+    interval = None if one.interval is None else [as_shown(kind, end) for end in one.interval]
+    return {
+        "family": one.family,
+        "finding": one.name,
+        "claim": one.config.claim,
+        "sentence": one.config.sentence,
+        "section": one.config.section,
+        "source": one.source,
+        "task": one.task,
+        "subject": one.subject,
+        "setting": one.setting,
+        "kind": kind,
+        "conditions": {"first": one.config.first, "second": one.config.second},
+        "split": one.config.split,
+        "direction": one.config.direction,
+        "margin": one.config.margin,
+        "test": one.config.test,
+        "paper": {side: entry["value"] for side, entry in one.paper.items()},
+        "verdict": str(one.verdict),
+        "first": effect.first if effect else None,
+        "second": effect.second if effect else None,
+        "effect": as_shown(kind, effect.value) if effect else None,
+        "interval": interval,
+        "level": one.claimed.level,
+        "p": one.p,
+        "adjusted_p": one.adjusted_p,
+        "seeds": list(effect.seeds) if effect else [],
+        "detectable": one.detectable,
+        "untested": one.untested or None,
+        "commands": [str(command) for command in one.commands],
+    }

@@ -1,0 +1,228 @@
+"""What is known of every finding: its effect, its test, and the verdict."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any
+
+from elmo_bench.config import FamilyConfig, FindingConfig
+from elmo_bench.records import PerplexityRecord
+from elmo_bench.report.claims import (
+    Archive,
+    Command,
+    Condition,
+    Sides,
+    command_for,
+    conditions_of,
+    name_controls,
+    paper_number,
+    seeds_needed,
+)
+from elmo_bench.report.comparison import Referee
+from elmo_bench.report.effects import MEASURES, Effect, measure_perplexity
+from elmo_bench.report.inference import adjust_holm
+from elmo_bench.report.inputs import ShownTask
+from elmo_bench.report.perplexities import describe_schedule
+from elmo_bench.report.published import GENERATED, Published
+from elmo_bench.report.verdicts import Claimed, Verdict, judge
+
+
+@dataclass(frozen=True)
+class Judged:
+    """One finding about one task on one corpus, and all that its verdict is made of."""
+
+    name: str
+    family: str
+    config: FindingConfig
+    source: str
+    task: str
+    subject: str  # the task's title, or the name of its text
+    paper: Mapping[str, Any]  # entries of paper_results.json by side
+    setting: str  # corpus, size and encoder; empty where nothing was run
+    effect: Effect | None
+    commands: tuple[Command, ...]  # that make the runs it lacks
+    p: float | None = None
+    adjusted_p: float | None = None
+    verdict: Verdict = Verdict.NOT_RUN
+
+    @property
+    def claimed(self) -> Claimed:
+        return Claimed(self.config.direction, self.config.margin)
+
+    @property
+    def seeds(self) -> int:
+        return len(self.effect.seeds) if self.effect else 0
+
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """The interval of its test."""
+        if self.effect is None or self.effect.estimate is None or self.untested:
+            return None
+        return self.effect.estimate.interval(self.claimed.level)
+
+    @property
+    def detectable(self) -> float | None:
+        """The smallest effect that the runs would have shown with 80 % power."""
+        if self.effect is None or self.effect.estimate is None or self.untested:
+            return None
+        return self.claimed.detectable(self.effect.estimate)
+
+    @property
+    def untested(self) -> str:
+        """Why the finding's test cannot be made; nothing where it can."""
+        if self.effect is None:
+            return "no runs of both conditions"
+        if not all(self.effect.converged):
+            met = self.effect.converged.count(False)
+            return f"{met} of {len(self.effect.converged)} runs met their cap on epochs"
+        needed = seeds_needed(self.config)
+        if self.seeds < needed:
+            return f"its test needs {needed} seeds, there are {self.seeds}"
+        if self.effect.estimate is None:
+            return "its test needs the counts of all runs, on the same test set"
+        if self.effect.estimate.basis != self.config.test:
+            return f"its test is over {self.config.test}, the runs have one over {self.effect.estimate.basis}"
+        return ""
+
+
+def list_sources(published: Published) -> list[str]:
+    """Every source with published runs or perplexities; the generated world comes last."""
+    sources = {run.record.source for run in published.runs}
+    sources |= {record.finetuned.source for record in published.perplexities}
+    return sorted(sources, key=lambda source: (source == GENERATED, source))
+
+
+def judge_findings(
+    families: Mapping[str, FamilyConfig],
+    published: Published,
+    referee: Referee,
+    tasks: Mapping[str, ShownTask],
+    source: str,
+) -> list[Judged]:
+    """Every finding that is about a source, family by family in the order given."""
+    archive = Archive(published, name_controls(families.values()))
+    judged: list[Judged] = []
+    for name, family in families.items():
+        if not family.sources or source in family.sources:
+            judged += judge_family(list(_measure(name, family, archive, referee, tasks, source)))
+    return judged
+
+
+def judge_family(measured: Sequence[Judged]) -> list[Judged]:
+    """The verdicts of one family; its p-values are adjusted for the number of tests that were made."""
+    tested = [one for one in measured if not one.untested]
+    p_values = [one.claimed.p_of(one.effect.estimate) for one in tested if one.effect and one.effect.estimate]
+    adjusted = dict(zip(map(id, tested), zip(p_values, adjust_holm(p_values), strict=True), strict=True))
+    return [_judge_one(one, *adjusted.get(id(one), (None, None))) for one in measured]
+
+
+def _judge_one(measured: Judged, p: float | None, adjusted_p: float | None) -> Judged:
+    verdict = judge(
+        measured.claimed,
+        measured.effect.value if measured.effect else None,
+        measured.interval,
+        adjusted_p,
+        measured.seeds,
+        seeds_needed(measured.config),
+        measured.effect.converged if measured.effect else (),
+    )
+    return replace(measured, p=p, adjusted_p=adjusted_p, verdict=verdict)
+
+
+def _measure(
+    family: str,
+    config: FamilyConfig,
+    archive: Archive,
+    referee: Referee,
+    tasks: Mapping[str, ShownTask],
+    source: str,
+) -> Iterator[Judged]:
+    """The effects of a family's findings, task by task and corpus by corpus."""
+    for name, finding in config.findings.items():
+        for task in finding.tasks:
+            shown = tasks.get(task, ShownTask(task, task))
+            blank = Judged(name, family, finding, source, task, shown.title, {}, "", None, ())
+            if finding.kind == "perplexity":
+                yield from _measure_texts(blank, shown, archive.published, config.experiment)
+            else:
+                names = {"task": shown.paper.name}
+                printed = replace(blank, paper=_printed(finding, names, f"{family}.{name}"))
+                yield from _measure_runs(printed, archive, referee)
+
+
+def _printed(finding: FindingConfig, names: Mapping[str, str | None], where: str) -> dict[str, Any]:
+    return {
+        str(side): paper_number(path, names, f"{where}.paper.{side}") for side, path in finding.paper.items()
+    }
+
+
+def _measure_runs(blank: Judged, archive: Archive, referee: Referee) -> Iterator[Judged]:
+    """One finding about a task, at every place that has runs of both conditions; else what is to be run."""
+    finding, source, task = blank.config, blank.source, blank.task
+    conditions = conditions_of(finding, f"{blank.family}.{blank.name}")
+    found = [archive.find(place, task, *conditions) for place in archive.places(source, task)]
+    nowhere = Sides(None, archive.usual_encoder(source) or "", {}, {})
+    for sides in [one for one in found if one.complete] or [max(found, key=Sides.runs, default=nowhere)]:
+        yield replace(
+            blank,
+            setting=sides.setting,
+            effect=MEASURES[finding.kind](finding, sides, referee) if sides.complete else None,
+            commands=_missing(blank, conditions, sides),
+        )
+
+
+def _missing(
+    blank: Judged, conditions: tuple[Condition | None, Condition], sides: Sides
+) -> tuple[Command, ...]:
+    """The commands that make the runs which a finding's test lacks."""
+    wanted = range(1, seeds_needed(blank.config) + 1)
+    if sides.complete and len(sides) >= len(wanted):
+        return ()
+    commands = []
+    for condition, known in zip(conditions, (sides.first, sides.second), strict=True):
+        seeds = [seed for seed in wanted if seed not in known]
+        if condition and seeds:
+            commands.append(
+                command_for(blank.task, blank.source, condition, seeds, sides.place, sides.encoder)
+            )
+    return tuple(commands)
+
+
+def _measure_texts(
+    blank: Judged, task: ShownTask, published: Published, experiment: str | None
+) -> Iterator[Judged]:
+    """A finding about perplexity, for every text of a task and every biLM that was trained on with it."""
+    finding, where = blank.config, f"{blank.family}.{blank.name}"
+    needed = seeds_needed(finding)
+    seeds = ",".join(str(seed + 1) for seed in range(needed))
+    command = Command(
+        task.name, f"python run.py -m +experiment={experiment} task={{task}} data={blank.source} seed={seeds}"
+    )
+    for text, streams in (task.paper.texts or {task.title: ()}).items():
+        named = replace(blank, subject=text, paper=_printed(finding, {"text": text}, where))
+        measured = [
+            replace(
+                named,
+                subject=text if stream in streams or len(models[0].streams) == 1 else f"{text}, {stream}",
+                setting=setting,
+                effect=measure_perplexity(models, stream),
+                commands=() if len(models) >= needed else (command,),
+            )
+            for setting, models in _models(published, blank.source, task.name).items()
+            for stream in models[0].streams
+            if not streams or stream in streams
+        ]
+        yield from measured or [replace(named, commands=(command,))]
+
+
+def _models(published: Published, source: str, task: str) -> dict[str, list[PerplexityRecord]]:
+    """The biLMs that were fine-tuned in the same way, one for each seed."""
+    found: dict[str, dict[int, PerplexityRecord]] = defaultdict(dict)
+    for record in published.perplexities:
+        tuned = record.finetuned
+        if (tuned.source, tuned.task) == (source, task):
+            parts = (tuned.corpus, tuned.encoder, describe_schedule(record))
+            found[", ".join(filter(None, parts))][record.seed] = record
+    return {setting: [by_seed[seed] for seed in sorted(by_seed)] for setting, by_seed in found.items()}
