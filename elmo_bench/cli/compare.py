@@ -15,7 +15,7 @@ from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.inference import SEEDS_NEEDED
-from elmo_bench.report.power import detectable_gain, deviation_of_gain, seeds_for, spell_power
+from elmo_bench.report.power import describe_power, detectable_gain, deviation_of_gain, seeds_for
 from elmo_bench.report.published import differing
 from elmo_bench.report.statistics import spread
 from elmo_bench.run.scores import find_scores
@@ -44,6 +44,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--metric", metavar="NAME", help="a score of the task; by default the one dev chose by"
     )
+    parser.add_argument(
+        "--gain",
+        type=float,
+        metavar="X",
+        help="how many seeds does a gain of X points need? By default of the observed one",
+    )
     add_resamples(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
 
@@ -66,10 +72,10 @@ def run(arguments: argparse.Namespace) -> None:
     found = referee.compare_pairs(pairs, arguments.split, metric)
     assert found is not None  # there is at least one pair
     if arguments.json:
-        content = as_json(pairs, found, arguments.split, metric, referee.problems)
+        content = as_json(pairs, found, arguments.split, metric, arguments.gain, referee.problems)
         print(json.dumps(content, indent=1, ensure_ascii=False))
     else:
-        print("\n".join(describe(pairs, found, arguments.split, metric)))
+        print("\n".join(describe(pairs, found, arguments.split, metric, arguments.gain)))
         for problem in referee.problems:
             print(f"warning: {problem}")
 
@@ -149,7 +155,9 @@ def _listed(runs: dict[int, Run]) -> str:
     return ", ".join(map(str, sorted(runs)))
 
 
-def describe(pairs: Pairs, found: Comparison, split: str, metric: str) -> list[str]:
+def describe(
+    pairs: Pairs, found: Comparison, split: str, metric: str, wanted: float | None = None
+) -> list[str]:
     """What a person reads."""
     a, b = pairs[0][0].record, pairs[0][1].record
     before, after = ([run.record.scores[split][metric] for run in side] for side in zip(*pairs, strict=True))
@@ -174,9 +182,8 @@ def describe(pairs: Pairs, found: Comparison, split: str, metric: str) -> list[s
         cut = f"{found.capped} of {2 * len(pairs)} runs met their cap on epochs"
         lines.append(f"{MARK}: {cut}; the gain may be one of speed")
     lines += describe_main(found)
-    if power := _power(pairs, found, split, metric):
-        lines.append(f"power          {power}")
-    return [*lines, *describe_tests(found)]
+    power = describe_power(*scores_by_pair(pairs, split, metric), len(pairs), wanted)
+    return [*lines, f"power          {power}", *describe_tests(found)]
 
 
 def describe_main(found: Comparison) -> list[str]:
@@ -193,18 +200,13 @@ def describe_main(found: Comparison) -> list[str]:
     ]
 
 
-def _deviation(pairs: Pairs, split: str, metric: str) -> float | None:
-    """The deviation of the gain over seeds."""
-    before, after = (
+def scores_by_pair(pairs: Pairs, split: str, metric: str) -> tuple[dict[int, float], dict[int, float]]:
+    """The scores of both sides; two single runs are a pair whatever their seeds."""
+    first, second = (
         {number: pair[side].record.scores[split][metric] for number, pair in enumerate(pairs)}
         for side in (0, 1)
     )
-    return deviation_of_gain(before, after)
-
-
-def _power(pairs: Pairs, found: Comparison, split: str, metric: str) -> str:
-    deviation = _deviation(pairs, split, metric)
-    return "" if deviation is None else spell_power(deviation, len(pairs), found.gain)
+    return first, second
 
 
 def describe_tests(found: Comparison) -> list[str]:
@@ -213,9 +215,12 @@ def describe_tests(found: Comparison) -> list[str]:
     if found.over_seeds:
         low, high = found.over_seeds.low, found.over_seeds.high
         lines.append(f"over seeds     95 % interval {spell_interval(low, high)} (Student's t)")
-        lines.append(f"               sign-flip p {spell_p(found.sign_flip or 0.0)}")
     else:
-        lines.append("over seeds     nothing to say of one pair")
+        lines.append(
+            f"over seeds     no interval: it needs {SEEDS_NEEDED} seeds, there are {len(found.seeds)}"
+        )
+    if found.sign_flip is not None:
+        lines.append(f"               sign-flip p {spell_p(found.sign_flip)}")
     if found.over_examples:
         low, high = found.over_examples.low, found.over_examples.high
         lines.append(f"over examples  95 % interval {spell_interval(low, high)} (paired bootstrap)")
@@ -226,7 +231,9 @@ def describe_tests(found: Comparison) -> list[str]:
     return lines
 
 
-def as_json(pairs: Pairs, found: Comparison, split: str, metric: str, problems: list[str]) -> dict[str, Any]:
+def as_json(
+    pairs: Pairs, found: Comparison, split: str, metric: str, wanted: float | None, problems: list[str]
+) -> dict[str, Any]:
     """All of it, with all digits."""
     a, b = pairs[0][0].record, pairs[0][1].record
     return {
@@ -247,18 +254,19 @@ def as_json(pairs: Pairs, found: Comparison, split: str, metric: str, problems: 
         ],
         **asdict(found),
         "mcnemar": found.mcnemar,
-        "power": power_as_json(pairs, found, split, metric),
+        "power": power_as_json(pairs, split, metric, found.gain if wanted is None else wanted),
         "warnings": problems,
     }
 
 
-def power_as_json(pairs: Pairs, found: Comparison, split: str, metric: str) -> dict[str, Any] | None:
-    """What these seeds can show, and how many this gain needs; with one pair nothing is known of it."""
-    deviation = _deviation(pairs, split, metric)
+def power_as_json(pairs: Pairs, split: str, metric: str, gain: float) -> dict[str, Any] | None:
+    """What these seeds can show, and how many a gain needs; with one pair nothing is known of it."""
+    deviation = deviation_of_gain(*scores_by_pair(pairs, split, metric))
     if deviation is None:
         return None
     return {
         "deviation": deviation,
         "detectable_gain": detectable_gain(deviation, len(pairs)),
-        "seeds_for_this_gain": seeds_for(found.gain, deviation),
+        "gain": gain,
+        "seeds_for_gain": seeds_for(gain, deviation),
     }

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from elmo_bench.config import TableConfig
+from elmo_bench.report.convergence import MARK
 from elmo_bench.report.figures import layer_weights, learning_curves, sample_efficiency
 from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.further import build_further
+from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
 from elmo_bench.report.model import Report, Section
 from elmo_bench.report.neighbours import build_neighbours
@@ -18,14 +20,19 @@ MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
 NOTES = (
     "Here: mean ± standard deviation (n - 1) over n seeds. Gains are paired by seed with the row they "
     "are over.",
-    "95 % interval, seeds: Student's t over the paired differences of the seeds. Examples: percentiles of a "
-    "paired bootstrap, in which every system and seed is scored on the same test sets drawn with "
-    "replacement.",
-    "p, two-sided: the bootstrap's share of resampled gains that lie as far from the observed gain as 0 "
-    "does; sign-flip over the seeds (exact up to 12; with three seeds it cannot be below 0.25); McNemar's "
-    "exact test where every example is right or wrong, over several seeds twice the median of their p, which "
-    "is valid however they depend on each other. No p is corrected for the number of comparisons on "
-    "this page.",
+    f"{MARK.capitalize()}: the cap on epochs, not patience, ended the training of a run. Its score may still "
+    "rise, and a gain may be one of speed; no verdict is drawn from such a number.",
+    "95 % interval: of the main test, a bootstrap that draws seeds and test examples together, the same "
+    f"examples for all seeds; fewer than {SEEDS_NEEDED} seeds have none over seeds. Seeds: Student's t over "
+    "the paired differences. Examples: percentiles of a paired bootstrap, in which every system and seed is "
+    "scored on the same test sets drawn with replacement.",
+    "p, two-sided: of the main test, and adjusted for the number of tests in the table (Holm). Bootstrap: "
+    "the share of resampled gains that lie as far from the observed gain as 0 does. Sign-flip over the seeds "
+    "(exact up to 12; with three seeds it cannot be below 0.25). McNemar's exact test where every example is "
+    "right or wrong, over several seeds twice the median of their p, which is valid however they depend on "
+    "each other.",
+    "Updates to pass: speed of learning, the median number of updates after which a run passed the best dev "
+    "score that the baseline of its seed ever had.",
     "Percent of the error: the gain divided by what the baseline had wrong.",
     "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from memory "
     "or a second-hand source. Gains in its column are differences of its rounded numbers.",

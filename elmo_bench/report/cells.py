@@ -2,15 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from typing import Any
 
+from elmo_bench.records import Record
 from elmo_bench.report.comparison import Comparison, Run
+from elmo_bench.report.convergence import MARK, speed_of, spell_capped
+from elmo_bench.report.inference import SEEDS_NEEDED, adjust_holm
 from elmo_bench.report.model import Cell
 from elmo_bench.report.statistics import Spread, spread
 
 NOTHING = Cell(("–",), "nothing")
 NO_RUN = Cell(("no run",), "missing")
+TESTS, PASSES = "p", "Updates to pass"  # columns: the tests, and the speed of learning
+Row = tuple[Cell, ...]
 
 
 def text(*lines: str) -> Cell:
@@ -66,9 +72,16 @@ def score_cell(runs: Sequence[Run], split: str, statistics: Mapping[str, str] | 
 
 
 def measured_cell(found: Spread, runs: Sequence[Run], lines: tuple[str, ...]) -> Cell:
-    """A number measured in several runs."""
+    """A number measured in several runs, with a mark if any of them met its cap."""
     names = tuple(f"{run.record.condition}-s{run.seed}" for run in runs)
-    return Cell(lines, "score", found.mean, found.deviation, found.count, runs=names)
+    marks = marks_of(run.record for run in runs)
+    return Cell(lines, "score", found.mean, found.deviation, found.count, marks, names)
+
+
+def marks_of(records: Iterable[Record]) -> tuple[str, ...]:
+    """The mark of a number in which some runs have not converged."""
+    capped = spell_capped(records)
+    return (capped,) if capped else ()
 
 
 def spell_spread(found: Spread) -> str:
@@ -79,28 +92,71 @@ def spell_spread(found: Spread) -> str:
 def gain_cell(found: Comparison) -> Cell:
     """The gain, and the part of the baseline's error that it takes away."""
     reduction = [] if found.error_reduction is None else [percent(found.error_reduction)]
-    return Cell((f"{found.gain:+.2f}", *reduction), "score", found.gain)
+    marks = (MARK,) if found.capped else ()
+    return Cell((f"{found.gain:+.2f}", *reduction), "score", found.gain, marks=marks)
 
 
 def interval_cell(found: Comparison) -> Cell:
-    """The 95 % intervals over seeds and over test examples."""
+    """The 95 % interval of the main test, and those over seeds and over test examples alone."""
     lines = []
+    if found.main and found.main.basis == "seeds and examples":
+        lines.append(spell_interval(found.main.low, found.main.high))
     if found.over_seeds:
         lines.append(f"seeds {spell_interval(found.over_seeds.low, found.over_seeds.high)}")
     if found.over_examples:
         lines.append(f"examples {spell_interval(found.over_examples.low, found.over_examples.high)}")
+    if not found.over_seeds and not found.one_pass:
+        lines.append(f"over seeds none: {SEEDS_NEEDED} are needed")
     return Cell(tuple(lines), "detail") if lines else NOTHING
 
 
 def test_cell(found: Comparison) -> Cell:
-    """The p-values there are."""
-    tests = {
+    """The p of the main test, which `adjust_tests` adjusts, and those of the other tests there are."""
+    main = f"p {spell_p(found.main.p)}" if found.main else None
+    others = {
         "bootstrap": found.over_examples.p if found.over_examples else None,
         "sign-flip": found.sign_flip,
         "McNemar": found.mcnemar,
     }
-    lines = [f"{name} {spell_p(p)}" for name, p in tests.items() if p is not None]
-    return Cell(tuple(lines), "detail") if lines else NOTHING
+    lines = [
+        *([main] if main else []),
+        *(f"{name} {spell_p(p)}" for name, p in others.items() if p is not None),
+    ]
+    return Cell(tuple(lines), "detail", found.main.p if found.main else None) if lines else NOTHING
+
+
+def adjust_tests(columns: Sequence[str], rows: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows of a table, each p with what it is when adjusted for their number (Holm)."""
+    place = columns.index(TESTS)
+    p_values = {number: p for number, row in enumerate(rows) if (p := row[place].value) is not None}
+    adjusted = dict(zip(p_values, adjust_holm(list(p_values.values())), strict=True))
+    return tuple(
+        (*row[:place], _with_adjusted(row[place], adjusted[number]), *row[place + 1 :])
+        if number in adjusted
+        else row
+        for number, row in enumerate(rows)
+    )
+
+
+def _with_adjusted(cell: Cell, p: float) -> Cell:
+    first, *others = cell.lines
+    return replace(cell, lines=(first, f"adjusted {spell_p(p)}", *others))
+
+
+def speed_cell(pairs: Sequence[tuple[Run, Run]]) -> Cell:
+    """The updates after which runs passed the best dev score of their baselines."""
+    found = speed_of((before.record, after.record) for before, after in pairs)
+    if found is None:
+        return NOTHING
+    lines = [] if found.passed is None else [f"{found.passed:,.0f}"]
+    if found.never:
+        lines.append(f"never in {found.never} of {found.count}")
+    lines.append(f"baseline's best: {found.baseline:,.0f}")
+    if not found.counted:
+        lines.append("estimated from epochs")
+    return Cell(
+        tuple(lines), "score", found.passed, marks=marks_of(run.record for pair in pairs for run in pair)
+    )
 
 
 def spell_interval(low: float, high: float) -> str:

@@ -85,6 +85,7 @@ class Comparison:
     answers: tuple[McNemar, ...]  # one per seed where single answers are right or wrong
     error_reduction: float | None
     capped: int  # runs of either side that met their cap
+    one_pass: bool = False  # both sides are fitted without chance: seeds change nothing
 
     @property
     def mcnemar(self) -> float | None:
@@ -126,6 +127,7 @@ class Referee:
             answers=self._answers(pairs, split, metric) if drawn else (),
             error_reduction=error_reduction(mean(before), gain),
             capped=sum(met_cap(run.record) for pair in pairs for run in pair),
+            one_pass=without_chance(pairs),
         )
 
     def estimate(self, pairs: Pairs, split: str, metric: str) -> Estimate | None:
@@ -215,9 +217,14 @@ def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:
     return [b.record.scores[split][metric] - a.record.scores[split][metric] for a, b in pairs]
 
 
+def without_chance(pairs: Pairs) -> bool:
+    """Whether both sides are fitted in one pass, so that seeds change nothing."""
+    return all(is_one_pass(run.record) for pair in pairs for run in pair)
+
+
 def estimate_gain(drawn: Drawn, pairs: Pairs, differences: Sequence[float]) -> Estimate:
     """The main test of a gain: over examples alone where both sides are fitted in one pass without chance."""
-    if all(is_one_pass(run.record) for pair in pairs for run in pair):
+    if without_chance(pairs):
         return example_bootstrap(*drawn, differences)
     return two_level_bootstrap(*drawn, differences)
 

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from math import ceil
+from statistics import median
 from typing import Any
 
 from elmo_bench.records import Record
 
-MARK = "not converged"  # what a table, a figure or a line says next to a score of such a run
+MARK = "not converged"  # what a table or a line says next to a score of such a run
+SIGN = "‡"  # what a figure has in its place, and explains in its caption
 
 
 @dataclass(frozen=True)
@@ -62,6 +64,36 @@ def passing_of(before: Record, after: Record) -> Passing:
         passed=None if row is None else _updates(after, row),
         total=_updates(after, last),
         counted=_counted(before) and _counted(after),
+    )
+
+
+@dataclass(frozen=True)
+class Speed:
+    """When several runs passed the best dev score of their baselines: medians, in updates."""
+
+    passed: float | None  # of the runs that did
+    never: int  # runs that did not
+    count: int
+    baseline: float
+    counted: bool
+
+
+def speed_of(pairs: Iterable[tuple[Record, Record]]) -> Speed | None:
+    """The speed of learning of runs against their baselines; heads fitted in one pass have none."""
+    passings = [
+        passing_of(before, after)
+        for before, after in pairs
+        if all(record.curve and not is_one_pass(record) for record in (before, after))
+    ]
+    if not passings:
+        return None
+    passed = [one.passed for one in passings if one.passed is not None]
+    return Speed(
+        passed=median(passed) if passed else None,
+        never=len(passings) - len(passed),
+        count=len(passings),
+        baseline=median(one.baseline for one in passings),
+        counted=all(one.counted for one in passings),
     )
 
 

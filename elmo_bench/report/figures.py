@@ -2,35 +2,37 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from statistics import mean, median
+from statistics import mean
 
 from elmo_bench.config import TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
-    gain_cell,
-    interval_cell,
+    PASSES,
+    TESTS,
+    adjust_tests,
+    measured_cell,
     score_cell,
     spell_spread,
-    test_cell,
     text,
 )
 from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.convergence import MARK, SIGN, met_cap
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Figure, Section, Table
 from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import BASELINE, PAPER, Block
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Axis, Line, draw_heat_map, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import caption_of, command_for, describe_block, notes_of
+from elmo_bench.report.tables import caption_of, command_for, compare_cells, describe_block, notes_of
 
 BASELINE_COLOUR, ELMO_COLOUR = 1, 2
 CURVES = "Learning curves"
 SHARES = (0.001, 0.01, 0.1, 1.0)  # of the training set, as in the paper's Figure 1
-Learnt = dict[str, list[list[float]]]
-"""Layer weights of every seed, by the title of the task."""
+Learnt = dict[str, list[Run]]
+"""Runs with layer weights, by the title of the task."""
 Pairs = dict[float, tuple[Seeds, Seeds]]
 """Runs without and with ELMo, by fraction of the training set."""
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
@@ -56,6 +58,7 @@ def learning_curves(inputs: ReportInputs) -> Section:
 def _learning_curve(title: str, block: Block, groups: dict[str, Seeds]) -> Figure:
     lines = []
     for colour, (label, seeds) in enumerate(groups.items(), start=1):
+        label = sign(label, seeds.values())
         curves = [[(row["epoch"], row["dev"]) for row in run.record.curve] for run in seeds.values()]
         lines += [Line(label, tuple(curve), colour, faint=True) for curve in curves if len(curves) > 1]
         by_epoch: dict[float, list[float]] = {}
@@ -71,7 +74,18 @@ def _learning_curve(title: str, block: Block, groups: dict[str, Seeds]) -> Figur
     across = replace(across, high=max(ends, 1), ticks=tuple(tick for tick in across.ticks if tick <= ends))
     up = linear_axis(f"dev {metric}", [y for _, y in points])
     svg = draw_lines(f"Learning curves of {title}", lines, across, up)
-    return Figure("curves", caption_of(f"{CURVES}: {title}", "dev", block), svg)
+    caption = explain_sign(caption_of(f"{CURVES}: {title}", "dev", block), svg)
+    return Figure("curves", caption, svg)
+
+
+def sign(label: str, runs: Iterable[Run]) -> str:
+    """A label of a figure, with a sign if any of its runs met its cap."""
+    return f"{label} {SIGN}" if any(met_cap(run.record) for run in runs) else label
+
+
+def explain_sign(caption: str, svg: str) -> str:
+    """The caption of a drawing, which explains the sign if the drawing has it."""
+    return f"{caption} · {SIGN} {MARK}: a run met its cap on epochs" if SIGN in svg else caption
 
 
 def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
@@ -83,8 +97,8 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
             learnt: Learnt = {}
             for task in inputs.tasks.values():
                 seeds = inputs.of_task(block, task).find(PAPER)
-                if rows := _weights(seeds, place):
-                    learnt[task.title] = rows
+                if runs := [run for run in seeds.values() if _weights(run, place)]:
+                    learnt[task.title] = runs
             if learnt:
                 title = f"{table.title} at the {place}"
                 figures.append(_weight_map(name, title, place, block, learnt))
@@ -93,10 +107,11 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
-def _weights(seeds: Seeds, place: str) -> list[list[float]]:
-    mixing = [run.record for run in seeds.values() if run.record.identity["elmo"]["layers"] == "all"]
-    found = [record.learnt.get(place) for record in mixing]
-    return [list(entry["weights"]) for entry in found if entry]
+def _weights(run: Run, place: str) -> list[float]:
+    """The weights that a run learnt at a place; none where it has a single layer."""
+    record = run.record
+    mixes = record.identity["elmo"]["layers"] == "all"
+    return list((record.learnt.get(place) or {}).get("weights", ())) if mixes else []
 
 
 def layer_names(count: int) -> list[str]:
@@ -105,20 +120,27 @@ def layer_names(count: int) -> list[str]:
 
 
 def _weight_map(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Figure:
-    count = max(len(row) for rows in learnt.values() for row in rows)
-    means = {title: [mean(column) for column in zip(*rows, strict=True)] for title, rows in learnt.items()}
-    values = [[column[layer] for column in means.values()] for layer in reversed(range(count))]
-    svg = draw_heat_map(f"Layer weights at the {place}", list(means), layer_names(count)[::-1], values)
-    return Figure(name, caption_of(title, "training", block), svg)
+    columns = {
+        sign(task, runs): [mean(column) for column in _by_layer(runs, place)] for task, runs in learnt.items()
+    }
+    count = max(map(len, columns.values()))
+    values = [[column[layer] for column in columns.values()] for layer in reversed(range(count))]
+    svg = draw_heat_map(f"Layer weights at the {place}", list(columns), layer_names(count)[::-1], values)
+    return Figure(name, explain_sign(caption_of(title, "training", block), svg), svg)
+
+
+def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
+    """The weights of every layer over the runs."""
+    return list(zip(*(_weights(run, place) for run in runs), strict=True))
 
 
 def _weight_table(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Table:
-    count = max(len(row) for rows in learnt.values() for row in rows)
+    count = max(len(_weights(run, place)) for runs in learnt.values() for run in runs)
     rows = []
-    for task, seeds in learnt.items():
-        found = [spread(column) for column in zip(*seeds, strict=True)]
-        cells = [Cell((spell_spread(one),), "score", one.mean, one.deviation, one.count) for one in found]
-        rows.append((text(task), text(place), *cells, text(str(len(seeds)))))
+    for task, runs in learnt.items():
+        found = [spread(column) for column in _by_layer(runs, place)]
+        cells = [measured_cell(one, runs, (spell_spread(one),)) for one in found]
+        rows.append((text(task), text(place), *cells, text(str(len(runs)))))
     caption = caption_of(title, "training", block)
     columns = ("Task", "Place", *layer_names(count), "n")
     return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
@@ -158,8 +180,8 @@ def _efficiency_table(
     name: str, table: TableConfig, block: Block, rows: dict[str, list[tuple[Cell, ...]]]
 ) -> Table:
     columns = (
-        "Task", "Training set", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", "p",
-        "Passes baseline's best",
+        "Task", "Training set", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", TESTS,
+        PASSES,
     )  # fmt: skip
     filled = {task: {row[1].text for row in own if NO_RUN not in row} for task, own in rows.items()}
     wanted = {spell_share(share) for share in SHARES}
@@ -169,7 +191,7 @@ def _efficiency_table(
         describe_block(block),
         caption_of(table.title, "dev", block),
         columns,
-        tuple(row for own in rows.values() for row in own),
+        adjust_tests(columns, [row for own in rows.values() for row in own]),
         tuple(notes_of(block)),
         (command_for(name, missing, block),) if missing else (),
     )
@@ -189,11 +211,7 @@ def _efficiency_row(
     )
     cells = (text(task.title), text(spell_share(share)), _dev(before), _dev(after), theirs)
     runs = list(before.values()) + list(after.values())
-    found = inputs.referee.compare(before, after, "dev", runs[0].record.metric)
-    if found is None:
-        return (*cells, NOTHING, NOTHING, NOTHING, NOTHING)
-    passed = [epochs_to_pass(before[seed], after[seed]) for seed in found.seeds]
-    return (*cells, gain_cell(found), interval_cell(found), test_cell(found), passing_cell(passed))
+    return (*cells, *compare_cells(inputs, before, after, "dev", runs[0].record.metric))
 
 
 def spell_share(share: float) -> str:
@@ -206,23 +224,6 @@ def _dev(seeds: Seeds) -> Cell:
     return score_cell(list(seeds.values()), "dev")
 
 
-def epochs_to_pass(before: Run, after: Run) -> tuple[float, float | None]:
-    """The baseline's best epoch, and the first epoch in which the other run was better than that."""
-    best = max(before.record.curve, key=lambda row: row["dev"], default={"epoch": 0, "dev": 0.0})
-    passing = (row["epoch"] for row in after.record.curve if row["dev"] > best["dev"])
-    return best["epoch"], next(passing, None)
-
-
-def passing_cell(passed: Sequence[tuple[float, float | None]]) -> Cell:
-    """Medians over seeds, and how many never got there."""
-    there = [epoch for _, epoch in passed if epoch is not None]
-    lines = [f"in epoch {median(there):g}"] if there else []
-    if len(there) < len(passed):
-        lines.append(f"never in {len(passed) - len(there)} of {len(passed)}")
-    lines.append(f"best: epoch {median(epoch for epoch, _ in passed):g}")
-    return Cell(tuple(lines), "score", float(median(there)) if there else None)
-
-
 def _efficiency_figure(name: str, table: TableConfig, task: ShownTask, block: Block, pairs: Pairs) -> Figure:
     lines = []
     for colour, label in ((BASELINE_COLOUR, "without ELMo"), (ELMO_COLOUR, "with ELMo")):
@@ -232,12 +233,13 @@ def _efficiency_figure(name: str, table: TableConfig, task: ShownTask, block: Bl
             if (seeds := pair[colour - 1])
         }
         points = tuple((100 * share, one.mean) for share, one in found.items())
+        label = sign(label, [run for pair in pairs.values() for run in pair[colour - 1].values()])
         lines.append(Line(label, points, colour, deviations=tuple(one.deviation for one in found.values())))
     metric = next(run.record.metric for pair in pairs.values() for seeds in pair for run in seeds.values())
     across: Axis = log_axis("percent of the training set", [100 * share for share in pairs])
     up = linear_axis(f"dev {metric}", [y for line in lines for _, y in line.points])
     svg = draw_lines(f"Sample efficiency of {task.title}", lines, across, up)
-    return Figure(name, caption_of(f"{table.title}: {task.title}", "dev", block), svg)
+    return Figure(name, explain_sign(caption_of(f"{table.title}: {task.title}", "dev", block), svg), svg)
 
 
 def _nothing(name: str, title: str) -> Table:

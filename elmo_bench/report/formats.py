@@ -67,7 +67,7 @@ def _markdown_row(cells: list[str] | tuple[str, ...], escaped: bool = False) -> 
 
 
 def _markdown_cell(cell: Cell) -> str:
-    lines = "<br>".join(escape_markdown(line) for line in cell.lines)
+    lines = "<br>".join(escape_markdown(line) for line in cell.printed)
     return f"*{lines}*" if cell.kind in ("missing", "unverified") else lines
 
 

@@ -7,12 +7,12 @@ from collections import defaultdict
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, place_of, setting_of
-from elmo_bench.report.cells import NOTHING, gain_cell, interval_cell, score_cell, test_cell, text
+from elmo_bench.report.cells import PASSES, TESTS, adjust_tests, score_cell, text
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.published import Block, block_of, differing
-from elmo_bench.report.tables import caption_of, describe_block, notes_of
+from elmo_bench.report.tables import caption_of, compare_cells, describe_block, notes_of
 
 NAME, TITLE, SPLIT = "further", "Further runs", "test"
 ABOUT = (
@@ -20,7 +20,7 @@ ABOUT = (
     "settings. The gain is over the runs that differ in ELMo alone."
 )
 Keys = frozenset[tuple[str, str, int]]
-COLUMNS = ("Task", "Condition", "Here", "Gain", "95 % interval", "p")
+COLUMNS = ("Task", "Condition", "Here", "Gain", "95 % interval", TESTS, PASSES)
 
 
 def build_further(inputs: ReportInputs) -> Section | None:
@@ -46,7 +46,7 @@ def _table(block: Block, conditions: list[Seeds], inputs: ReportInputs, shown: K
         block=describe_block(block),
         caption=caption_of(TITLE, SPLIT, block),
         columns=COLUMNS,
-        rows=tuple(rows),
+        rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes_of(block)),
     )
 
@@ -60,10 +60,7 @@ def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys) -> tuple[Cell, ...]:
     others = inputs.published.runs
     condition = baseline_of(record, (run.record for run in others))
     baseline = {run.seed: run for run in others if run.record.condition == condition}
-    found = inputs.referee.compare(baseline, seeds, SPLIT, record.metric)
-    if found is None:
-        return (*cells, NOTHING, NOTHING, NOTHING)
-    return (*cells, gain_cell(found), interval_cell(found), test_cell(found))
+    return (*cells, *compare_cells(inputs, baseline, seeds, SPLIT, record.metric))
 
 
 def _differences(record: Record, inputs: ReportInputs, shown: Keys) -> list[str]:

@@ -9,13 +9,12 @@ from statistics import mean
 
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Seeds
-from elmo_bench.report.convergence import met_cap
+from elmo_bench.report.convergence import SIGN, met_cap
 from elmo_bench.report.published import BASELINE, PAPER, Published, Wanted
 from elmo_bench.report.statistics import Gain, paired_gain
 from elmo_bench.report.svg import Axis, linear_axis
 
-LEAST_SEEDS = 3  # fewer have no interval over seeds
-RISING, CAPPED = " †", " ‡"
+RISING, CAPPED = " †", f" {SIGN}"
 PROBE, WORDS_ALONE = Wanted({}, words="any"), Wanted("none", words="any")  # a probe reads ELMo alone
 WIDTH, ROW, TOP, BOTTOM, LEFT, RIGHT = 720, 30, 20, 46, 150, 150
 
@@ -52,6 +51,11 @@ class TaskGain:
     rising: bool  # every run of the baseline has its best dev score at the end of training
     capped: bool  # the cap on epochs ended the training of some run
 
+    @property
+    def mark(self) -> str:
+        """What the table and the figure have next to the gain."""
+        return RISING if self.rising else CAPPED if self.capped else ""
+
 
 def find_gains(published: Published, source: str) -> list[TaskGain]:
     """One gain per task and corpus of a source: converged ones first, then by size."""
@@ -84,7 +88,7 @@ def _gain_of(before: Seeds, after: Seeds) -> TaskGain:
         mean(first for first, _ in scores),
         mean(second for _, second in scores),
         mean(differences),
-        paired_gain(differences) if len(seeds) >= LEAST_SEEDS else None,
+        paired_gain(differences),
         len(seeds),
         all(is_rising(first) for first, _ in pairs),
         any(met_cap(run) for pair in pairs for run in pair),
@@ -105,10 +109,9 @@ def write_gains(gains: Sequence[TaskGain]) -> str:
     lines = ["| task (corpus) | metric | baseline | + ELMo | gain | seeds |", "|---|---|---|---|---|---|"]
     for gain in gains:
         interval = f" [{gain.interval.low:+.1f}, {gain.interval.high:+.1f}]" if gain.interval else ""
-        mark = RISING if gain.rising else CAPPED if gain.capped else ""
         lines.append(
             f"| {gain.title} ({gain.corpus}) | {gain.metric} | {gain.baseline:.1f} | {gain.elmo:.1f} "
-            f"| {gain.gain:+.1f}{interval}{mark} | {gain.seeds} |"
+            f"| {gain.gain:+.1f}{interval}{gain.mark} | {gain.seeds} |"
         )
     return "\n".join(lines)
 
@@ -129,7 +132,7 @@ def draw_gains(gains: Sequence[TaskGain], subtitle: str) -> str:
         parts += _row(gain, axis, TOP + ROW * (row + 0.5))
     parts.append(
         f'<text class="soft" x="{LEFT}" y="{height - 6}">points gained on test, {escape(subtitle)}; '
-        f"hollow: training ended while dev still rose</text>"
+        f"hollow: some run met its cap on epochs;{RISING}: while dev still rose</text>"
     )
     return "\n".join([*parts, "</svg>", ""])
 
@@ -151,7 +154,7 @@ def _grid(axis: Axis, height: int) -> list[str]:
 
 
 def _row(gain: TaskGain, axis: Axis, y: float) -> list[str]:
-    kind = "open" if gain.rising else "sure"
+    kind = "open" if gain.capped else "sure"
     x = _x(axis, gain.gain)
     parts = [
         f'<text x="{LEFT - 14}" y="{y + 4:.1f}" text-anchor="end">{escape(gain.title)} '
@@ -163,7 +166,7 @@ def _row(gain: TaskGain, axis: Axis, y: float) -> list[str]:
     parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
     parts.append(
         f'<text class="soft" x="{WIDTH - RIGHT + 12}" y="{y + 4:.1f}">'
-        f"{gain.baseline:.1f} → {gain.elmo:.1f}, n = {gain.seeds}</text>"
+        f"{gain.baseline:.1f} → {gain.elmo:.1f}, n = {gain.seeds}{gain.mark}</text>"
     )
     return parts
 

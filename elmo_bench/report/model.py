@@ -17,7 +17,7 @@ class Cell:
     value: float | None = None  # a mean, a gain, or the paper's number
     deviation: float | None = None  # standard deviation over runs
     count: int | None = None  # of runs
-    marks: tuple[str, ...] = ()  # signs such as † that a note of the table explains
+    marks: tuple[str, ...] = ()  # what keeps a reader from trusting the number, such as "not converged"
     runs: tuple[str, ...] = ()  # condition and seed of every run
 
     @property

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from math import isinf, sqrt
-from statistics import stdev
+from statistics import mean, stdev
 
 from scipy.optimize import brentq
 from scipy.stats import nct, norm
@@ -58,16 +58,32 @@ def deviation_of_gain(first: Mapping[int, float], second: Mapping[int, float]) -
     return None
 
 
+def describe_power(
+    first: Mapping[int, float], second: Mapping[int, float], seeds: int, gain: float | None = None
+) -> str:
+    """How many seeds a comparison needs, from the scores of finished runs by seed.
+
+    `seeds` are those that are or will be run. `gain` is the one asked about; by default that of the finished
+    runs. Before two runs of each side are finished, nothing is known of their spread, which is said.
+    """
+    deviation = deviation_of_gain(first, second)
+    if deviation is None:
+        return "unknown how many seeds are needed: two finished runs of both sides tell their spread"
+    if gain is None:
+        gain = mean(second.values()) - mean(first.values())
+    return spell_power(deviation, seeds, gain)
+
+
 def spell_power(deviation: float, seeds: int, gain: float) -> str:
-    """Two answers in a sentence: what the seeds at hand can show, and how many a gain needs."""
+    """Two answers in a sentence: what so many seeds show, and how many a gain needs."""
     parts = []
     if seeds > 1:
         found = detectable_gain(deviation, seeds)
-        parts.append(f"with these {seeds} seeds a gain of {found:.2f} would be detected with 80 % power")
+        parts.append(f"{seeds} seeds show a gain of {found:.2f} with 80 % power")
     if gain:
         needed = seeds_for(gain, deviation)
         number = f"more than {MOST_SEEDS}" if needed is None else str(needed)
-        parts.append(f"for a gain of {abs(gain):.2f} you need {number} seeds")
+        parts.append(f"a gain of {abs(gain):.2f} needs {number} seeds")
     return "; ".join(parts)
 
 

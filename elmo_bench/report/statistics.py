@@ -12,6 +12,7 @@ import numpy as np
 from scipy.stats import binom
 from scipy.stats import t as student_t
 
+from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.types import Counts, Scores
 
 Score = Callable[[Sequence[Counts]], Scores]
@@ -65,8 +66,8 @@ def spread(values: Sequence[float]) -> Spread:
 
 
 def paired_gain(differences: Sequence[float]) -> Gain | None:
-    """The gain over paired seeds; one pair alone has no interval."""
-    if len(differences) < 2:
+    """The gain over paired seeds; fewer than SEEDS_NEEDED have no interval."""
+    if len(differences) < SEEDS_NEEDED:
         return None
     centre, deviation = mean(differences), stdev(differences)
     half = float(student_t.ppf(0.975, len(differences) - 1)) * deviation / sqrt(len(differences))

@@ -10,6 +10,7 @@ from statistics import mean, stdev
 from elmo_bench.conditions import describe_condition
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of
+from elmo_bench.report.convergence import Speed, speed_of, spell_capped
 from elmo_bench.report.statistics import paired_gain
 
 
@@ -84,5 +85,16 @@ def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tu
         if gain := paired_gain(both):
             cells.append(f"gain {gain.mean:+6.2f} [{gain.low:+.2f}, {gain.high:+.2f}]")
         elif both:
-            cells.append(f"gain {both[0]:+6.2f}")
+            cells.append(f"gain {mean(both):+6.2f}")
+        if speed := speed_of((baseline[s], seeds[s]) for s in seeds if s in baseline):
+            cells.append(spell_speed(speed))
+    if mark := spell_capped([*seeds.values(), *baseline.values()]):
+        cells.append(mark)
     return centre, "  ".join(cells)
+
+
+def spell_speed(speed: Speed) -> str:
+    """When the baseline's best dev score was passed, and when the baseline had it."""
+    passed = [] if speed.passed is None else [f"at update {speed.passed:,.0f}"]
+    never = [f"never in {speed.never} of {speed.count}"] if speed.never else []
+    return f"passes {', '.join([*passed, *never])} (baseline's best: {speed.baseline:,.0f})"

@@ -9,22 +9,28 @@ from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
+    PASSES,
+    TESTS,
+    adjust_tests,
     gain_cell,
     interval_cell,
     paper_cell,
     paper_gain,
     printed_gain,
     score_cell,
+    speed_cell,
     test_cell,
     text,
 )
+from elmo_bench.report.comparison import Seeds
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import Path, lookup
 from elmo_bench.report.published import GENERATED, Block, TaskRuns, Wanted
 from elmo_bench.types import UsageError
 
-COLUMNS = ("Task", "System", "Paper", "Paper's gain", "Here", "Gain", "95 % interval", "p")
+COLUMNS = ("Task", "System", "Paper", "Paper's gain", "Here", "Gain", "95 % interval", TESTS, PASSES)
+UNTESTED = (NOTHING,) * 4  # gain, interval, tests and speed of a row without a baseline
 
 
 @dataclass(frozen=True)
@@ -155,7 +161,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
         block=describe_block(block),
         caption=caption_of(scored.table.title, scored.table.split, block),
         columns=COLUMNS,
-        rows=tuple(rows),
+        rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes),
         commands=commands,
     )
@@ -174,19 +180,27 @@ def build_row(
         gained = paper_gain(printed, lookup(*row.paper_against))
     heading = (text(task.title), text(row.label), theirs, gained)
     if row.wanted is None:
-        return (*heading, NOTHING, NOTHING, NOTHING, NOTHING)
+        return (*heading, NOTHING, *UNTESTED)
     seeds = runs.find(row.wanted)
     if not seeds:
-        return (*heading, NO_RUN, NOTHING, NOTHING, NOTHING)
+        return (*heading, NO_RUN, *UNTESTED)
     inputs.show(task, seeds)
     cells = (*heading, score_cell(list(seeds.values()), table.split, table.statistics))
-    found = None
-    if row.against:
-        metric = next(iter(seeds.values())).record.metric
-        found = inputs.referee.compare(runs.baseline(seeds, row.against), seeds, table.split, metric)
+    if not row.against:
+        return (*cells, *UNTESTED)
+    metric = next(iter(seeds.values())).record.metric
+    return (*cells, *compare_cells(inputs, runs.baseline(seeds, row.against), seeds, table.split, metric))
+
+
+def compare_cells(
+    inputs: ReportInputs, before: Seeds, after: Seeds, split: str, metric: str
+) -> tuple[Cell, ...]:
+    """Gain, interval, tests and speed of learning over the seeds that both have."""
+    found = inputs.referee.compare(before, after, split, metric)
     if found is None:
-        return (*cells, NOTHING, NOTHING, NOTHING)
-    return (*cells, gain_cell(found), interval_cell(found), test_cell(found))
+        return UNTESTED
+    pairs = [(before[seed], after[seed]) for seed in found.seeds]
+    return gain_cell(found), interval_cell(found), test_cell(found), speed_cell(pairs)
 
 
 def describe_block(block: Block) -> str:

@@ -84,7 +84,7 @@ def test_a_run_directory_and_a_record_file_are_runs(
     code, out, _ = compare(capsys, published, directory)
     assert code == 0  # two single runs are a pair whatever their seeds
     assert "   1 / 7    67.50    75.00    +7.50" in out
-    assert "nothing to say of one pair" in out
+    assert "over seeds     no interval: it needs 3 seeds, there are 1" in out
 
 
 def test_a_run_that_was_set_aside_is_not_compared(
@@ -152,16 +152,19 @@ def test_the_main_test_is_over_seeds_and_examples_and_power_says_how_many_seeds_
 ) -> None:
     _, out, _ = compare(capsys, *groups)
     assert "(bootstrap over seeds and examples)" in out
-    assert "with these 3 seeds a gain of 12.46 would be detected with 80 % power" in out
-    assert "for a gain of 13.33 you need 3 seeds" in out
+    assert "power          3 seeds show a gain of 12.46 with 80 % power; a gain of 13.33 needs 3 seeds" in out
     assert "not converged" not in out
     _, out, _ = compare(capsys, *groups, "--json")
     content = json.loads(out)
     assert content["main"]["basis"] == "seeds and examples"
     assert content["main"]["low"] <= content["gain"] <= content["main"]["high"]
     assert content["power"]["detectable_gain"] == pytest.approx(12.46, abs=0.01)
-    assert content["power"]["seeds_for_this_gain"] == 3
+    assert (content["power"]["gain"], content["power"]["seeds_for_gain"]) == (content["gain"], 3)
     assert content["capped"] == 0
+    _, out, _ = compare(capsys, *groups, "--gain", "5")
+    assert "a gain of 5.00 needs 7 seeds" in out
+    _, out, _ = compare(capsys, *groups, "--gain", "5", "--json")
+    assert (json.loads(out)["power"]["gain"], json.loads(out)["power"]["seeds_for_gain"]) == (5, 7)
 
 
 def test_fewer_than_three_seeds_have_no_interval_over_seeds(
@@ -171,9 +174,11 @@ def test_fewer_than_three_seeds_have_no_interval_over_seeds(
         run = publish(tmp_path / "two", record(seed, 20 + seed, NONE), 20 + seed)
     _, out, _ = compare(capsys, run.counts.parent, groups[1])
     assert "(bootstrap over examples alone: an interval over seeds needs 3)" in out
+    assert "over seeds     no interval: it needs 3 seeds, there are 2" in out
+    assert "Student" not in out
     published = [next(side.parent.glob(f"{side.name}*-s1.json")) for side in groups]
     _, out, _ = compare(capsys, *published)
-    assert "power" not in out
+    assert "power          unknown how many seeds are needed" in out
     _, out, _ = compare(capsys, *published, "--json")
     assert json.loads(out)["power"] is None
 

@@ -10,7 +10,7 @@ from typing import Any
 
 import pytest
 
-from elmo_bench import catalog
+from elmo_bench import directories
 from elmo_bench.catalog import list_findings
 from elmo_bench.cli.main import main
 from tests.conftest import PROJECT
@@ -38,7 +38,7 @@ def places(tmp_path: Path) -> list[str]:
 @pytest.fixture
 def own_directory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """A user's directory with one file of findings."""
-    monkeypatch.setattr(catalog, "_own", [])
+    monkeypatch.setattr(directories, "_own", [])
     directory = tmp_path / "mine"
     (directory / "findings").mkdir(parents=True)
     (directory / "findings" / "own.yaml").write_text(OWN)

@@ -56,7 +56,9 @@ def test_other_settings_of_elmo_are_not_the_main_result(tmp_path: Path) -> None:
 def test_a_training_that_its_cap_ended_is_marked(tmp_path: Path, stopped: str, best: int, mark: str) -> None:
     (gain,) = gains(tmp_path, *pair(1, 20, 26, best_epoch=best, stopped=stopped))
     assert mark in write_gains([gain])
-    assert ('circle class="open"' in draw_gains([gain], "test")) == (mark == "†")
+    drawn = draw_gains([gain], "test")
+    assert ('circle class="open"' in drawn) == (stopped == "cap")
+    assert (f"n = 1 {mark}" in drawn) == (stopped == "cap")
 
 
 def test_one_converged_baseline_is_enough_to_doubt_that_all_were_rising(tmp_path: Path) -> None:

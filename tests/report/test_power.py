@@ -10,6 +10,7 @@ from scipy import stats
 
 from elmo_bench.report.power import (
     MOST_SEEDS,
+    describe_power,
     detectable_effect,
     detectable_gain,
     deviation_of_gain,
@@ -67,7 +68,13 @@ def test_deviation_is_that_of_paired_differences_where_there_are_any() -> None:
 
 def test_the_sentence_has_both_answers() -> None:
     assert spell_power(2.0, 5, -1.0) == (
-        "with these 5 seeds a gain of 3.36 would be detected with 80 % power; "
-        "for a gain of 1.00 you need 34 seeds"
+        "5 seeds show a gain of 3.36 with 80 % power; a gain of 1.00 needs 34 seeds"
     )
-    assert spell_power(1.0, 1, 1.0) == "for a gain of 1.00 you need 10 seeds"
+    assert spell_power(1.0, 1, 1.0) == "a gain of 1.00 needs 10 seeds"
+
+
+def test_a_plan_asks_with_the_scores_of_finished_runs() -> None:
+    first, second = {1: 10.0, 2: 12.0, 3: 14.0}, {1: 11.0, 2: 15.0, 3: 19.0}  # gains 1, 3, 5
+    assert describe_power(first, second, 5) == spell_power(2.0, 5, 3.0)
+    assert describe_power(first, second, 5, gain=1.0) == spell_power(2.0, 5, 1.0)
+    assert describe_power({1: 10.0}, second, 5).startswith("unknown how many seeds are needed")

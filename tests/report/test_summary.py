@@ -54,3 +54,25 @@ def test_runs_with_other_training_settings_are_not_paired() -> None:
 def test_runs_of_another_task_version_are_not_paired() -> None:
     table = summarise([*runs((20, 20), NONE, task_version=2), *runs((30, 30), ELMO)])
     assert "gain" not in table
+
+
+def test_a_line_with_a_run_at_its_cap_is_marked_and_so_is_a_gain_over_it() -> None:
+    capped = make_record("snli", 1, 20, NONE, stopped="cap")
+    done = make_record("snli", 2, 20, NONE, stopped="patience")
+    table = summarise([capped, done, *runs((30, 30), ELMO, words={"kind": "random", "dim": 50})])
+    assert line_with(table, "without ELMo").endswith("not converged (1 of 2)")
+    assert line_with(table, "ELMo (sample)").endswith("not converged (1 of 4)")
+    assert "not converged" not in summarise(runs((20, 20), NONE))
+
+
+def test_a_line_says_when_the_baselines_best_was_passed() -> None:
+    table = summarise([*runs((20, 20), NONE), *runs((30, 30), ELMO)])
+    # curves are 0.3, 0.6, 0.8 of their best, and 0.8 of 75 is above 50; ten updates are an epoch
+    assert "passes at update 30 (baseline's best: 50)" in line_with(table, "ELMo (sample)")
+    behind = summarise([*runs((20, 20), NONE), *runs((30, 10), ELMO)])
+    assert "passes at update 30, never in 1 of 2 (baseline's best: 50)" in line_with(behind, "ELMo (sample)")
+
+
+def test_two_seeds_have_a_gain_without_an_interval() -> None:
+    table = summarise([*runs((20, 22), NONE), *runs((30, 31), ELMO)])
+    assert "gain +23.75  passes" in line_with(table, "ELMo (sample)")
