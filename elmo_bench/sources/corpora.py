@@ -51,7 +51,8 @@ def prepare(
     elif data.source == "open":
         root, key = paths.data, "paths.data"
     elif corpus.hub and (data.repository or not _is_in_place(corpus, paths.local)):
-        root, key = _fetch(name, corpus.hub, corpus, data.repository, paths, say), "paths.cache"
+        names = {split: file for split, file in _single_files(corpus).items() if split in splits}
+        root, key = _fetch(name, corpus.hub, names, corpus.get, data.repository, paths, say), "paths.cache"
     else:
         root, key = paths.local, "paths.local"
     files = {split: _find_split(split, corpus, root, key) for split in splits}
@@ -100,12 +101,18 @@ def _is_in_place(corpus: CorpusConfig, root: Path) -> bool:
 
 
 def _fetch(
-    name: str, wanted: HubConfig, corpus: CorpusConfig, repository: str | None, paths: PathsConfig, say: Say
+    name: str,
+    wanted: HubConfig,
+    names: dict[str, str],
+    get: str,
+    repository: str | None,
+    paths: PathsConfig,
+    say: Say,
 ) -> Path:
-    """The corpus from the Hub, laid out as it would be under paths.local."""
+    """Some splits of the corpus from the Hub, laid out as they would be under paths.local."""
     if repository:
         wanted = wanted.model_copy(update={"repository": repository})
-    return hub.fetch(wanted, _single_files(corpus), paths.cache / "hub" / name, corpus.get, say)
+    return hub.fetch(wanted, names, paths.cache / "hub" / name, get, say)
 
 
 def _single_files(corpus: CorpusConfig) -> dict[str, str]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
@@ -110,3 +111,8 @@ def test_settings_are_chosen_without_opening_the_test_data(tmp_path: Path) -> No
     assert set(record.identity["data_sha256"]) == {"train", "dev"}
     assert not (result.parent / "predictions-test.jsonl").exists()
     assert record.unpublishable == "without test scores (evaluate.splits=dev)"
+    assert record.config["evaluate"]["splits"] == "dev"
+
+    code, output, errors = finish("-m", *command, "seed=1,2", "evaluate.splits=dev")
+    assert code == 0, errors
+    assert re.search(r"without ELMo +dev .* n=2", output)  # the sweep is summed up by dev

@@ -281,6 +281,24 @@ def test_a_run_reads_the_local_copy_that_it_names_and_files_in_place_win(tmp_pat
     assert corpus.files["train"].paths == (own / "train.conll",)
 
 
+def test_splits_that_are_not_asked_for_are_not_fetched(tmp_path: Path) -> None:
+    """Settings are chosen without the test data: a copy need not even have them."""
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    names = ["id", "tokens", "pos_tags", "chunk_tags", "ner_tags"]
+    row = dict(zip(names, ["0", ["Ann"], ["NNP"], ["B-NP"], ["B-PER"]], strict=True))
+    for split in ("train", "dev"):
+        (copy / f"{SPLITS[split]}.jsonl").write_text(json.dumps(row) + "\n")
+    key = "task.sources.paper.conll2003.hub"
+    counts = [f"{key}.{unit}.{split}=1" for unit in ("rows", "tokens") for split in ("train", "dev")]
+    choices = ["task=ner", "data=paper", f"paths.local={tmp_path}", f"data.repository={copy}", *counts]
+    config = run_config(*choices, root=tmp_path)
+    corpus = sources.prepare(config.task, config.data, config.paths, lambda _: None, ("train", "dev"))
+    assert corpus.files.keys() == {"train", "dev"}
+    with pytest.raises(DataError, match="test"):
+        sources.prepare(config.task, config.data, config.paths, lambda _: None)
+
+
 def test_a_repository_for_a_corpus_that_is_not_on_the_hub_is_refused(tmp_path: Path) -> None:
     config = run_config("task=ner", "+data.repository=copy", root=tmp_path)
     with pytest.raises(UsageError, match=r"data\.repository: world \(sample\) is not read from the Hub"):
