@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
+from elmo_bench.commands import spell_run
 from elmo_bench.conditions import is_baseline
 from elmo_bench.config import ElmoConfig, FamilyConfig, FindingConfig, nearest
 from elmo_bench.records import Record
@@ -191,33 +192,32 @@ def seeds_needed(finding: FindingConfig) -> int:
 
 @dataclass(frozen=True)
 class Command:
-    """What a person types to make runs; `{task}` stands in `words` for the task."""
+    """What a person types to make runs: the task, and the other overrides."""
 
     task: str
-    words: str
+    words: tuple[str, ...]
 
     def __str__(self) -> str:
-        return self.words.format(task=self.task)
+        return spell_run([f"task={self.task}", *self.words], sweep=True)
 
 
 def command_for(
     task: str, source: str, condition: Condition, seeds: Sequence[int], place: Place | None, encoder: str
 ) -> Command:
     """The command that makes the runs of a condition."""
-    words = ["python run.py -m task={task}", f"data={source}"]
-    if place:
+    words = [f"data={source}"]
+    if place and source != GENERATED:
         _, corpus, size = place
-        words.append("" if source == GENERATED else f"data.corpus={corpus}")
-        words.append("size=paper" if size == "paper" != source else "")
+        words.append(f"data.corpus={corpus}")
+        words += ["size=paper"] if size == "paper" != source else []
     if encoder and not condition.encoder and condition.wanted.elmo != "none":
         words.append(f"encoder={encoder}")
-    words.append(f"seed={','.join(map(str, seeds))}")
-    return Command(task, " ".join(word for word in (*words, *condition.overrides) if word))
+    return Command(task, (*words, f"seed={','.join(map(str, seeds))}", *condition.overrides))
 
 
 def merge_commands(commands: Iterable[Command]) -> list[str]:
     """Commands that differ in the task alone as one."""
-    tasks: dict[str, list[str]] = {}
+    tasks: dict[tuple[str, ...], list[str]] = {}
     for command in commands:
         known = tasks.setdefault(command.words, [])
         if command.task not in known:

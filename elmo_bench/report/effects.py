@@ -55,7 +55,7 @@ def measure_score(finding: FindingConfig, sides: Sides, referee: Referee) -> Eff
 def measure_updates(finding: FindingConfig, sides: Sides, referee: Referee) -> Effect | None:
     """How many updates the second needs to pass the first's best dev score, in proportion to the first's.
 
-    A run that never passes counts as one that needs at least as many.
+    A run that never passes counts as one that did at its last update, and not before the first's best.
     """
     pairs = [pair for pair in sides.pairs if all(run.record.curve for run in pair)]
     if not pairs:

@@ -197,9 +197,7 @@ def _measure_texts(
     finding, where = blank.config, f"{blank.family}.{blank.name}"
     needed = seeds_needed(finding)
     seeds = ",".join(str(seed + 1) for seed in range(needed))
-    command = Command(
-        task.name, f"python run.py -m +experiment={experiment} task={{task}} data={blank.source} seed={seeds}"
-    )
+    command = Command(task.name, (f"+experiment={experiment}", f"data={blank.source}", f"seed={seeds}"))
     for text, streams in (task.paper.texts or {task.title: ()}).items():
         named = replace(blank, subject=text, paper=_printed(finding, {"text": text}, where))
         measured = [

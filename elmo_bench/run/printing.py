@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
+from elmo_bench.report.convergence import MARK, met_cap
 from elmo_bench.run.execution import Outcome
 from elmo_bench.types import Scores
 
@@ -25,6 +26,8 @@ def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
         print(f"\n{title}")
     for split, scores in record.scores.items():
         print(f"  {split:4}  {describe_scores(record.metric, scores, record.examples[split])}")
+    if met_cap(record):
+        print(f"  {MARK}: training met its cap on epochs; task.training.epochs=N raises it")
     for point, learnt in record.learnt.items():
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {point}: layer weights {weights}, gamma {learnt['gamma']:.3f}")

@@ -75,6 +75,14 @@ def test_a_finding_of_a_users_own_is_judged(
     assert {row["verdict"] for row in rows if row["family"] != "own"} == {"not run"}
 
 
+def test_the_commands_of_a_users_findings_name_the_directory(
+    places: list[str], own_directory: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["findings", *places, "--source", "sample", "--config-dir", str(own_directory)]) == 0
+    printed = capsys.readouterr().out
+    assert f"--config-dir {own_directory} task=pos data=sample seed=1,2,3 elmo.where=none" in printed
+
+
 def test_a_second_time_no_task_is_loaded(places: list[str], own_directory: Path, tmp_path: Path) -> None:
     publish_accuracies(tmp_path / "records", (10, 25), (11, 26), (9, 25))
     command = ["findings", *places, "--json", "--config-dir", str(own_directory)]

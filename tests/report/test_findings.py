@@ -292,7 +292,7 @@ def test_perplexity_in_proportion_to_before(
     (one,) = judge(tmp_path, make_family(finding, experiment="table7_perplexity"), "open")
     assert (one.verdict, one.subject) == (verdict, "CoNLL-2003 (NER)")
     assert one.paper["first"]["value"] == 103.2
-    command = "python run.py -m +experiment=table7_perplexity task=ner data=open seed=1,2,3"
+    command = "python run.py -m task=ner +experiment=table7_perplexity data=open seed=1,2,3"
     assert [str(one) for one in one.commands] == ([] if len(figures) == 3 else [command])
 
 

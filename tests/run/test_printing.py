@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import shlex
+from pathlib import Path
 
 import pytest
 
 from elmo_bench.identity import identify
 from elmo_bench.records import Record
-from elmo_bench.run.printing import describe_scores, suggest
+from elmo_bench.run.execution import Outcome
+from elmo_bench.run.printing import describe_scores, print_outcome, suggest
 from tests.support.composition import run_config
+from tests.support.report_records import NONE, make_record
 
 DATA = {"train": "a", "dev": "b", "test": "c"}
 CHOICES = (
@@ -53,3 +56,11 @@ def test_figures_beside_the_metric_stand_in_brackets_where_there_are_any() -> No
     scores = {"f1": 52.5, "precision": 50.0, "recall": 55.26, "f1:PER": 60.0}
     assert describe_scores("f1", scores, 1200) == "f1 52.50  n=1,200  (precision 50.00  recall 55.26)"
     assert describe_scores("accuracy", {"accuracy": 80.0, "accuracy:NN": 1.0}, 5) == "accuracy 80.00  n=5"
+
+
+@pytest.mark.parametrize(("stopped", "marked"), [("cap", True), ("patience", False)])
+def test_a_run_at_its_cap_says_so(
+    stopped: str, marked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    print_outcome(Outcome("already done", make_record("ner", 1, 20, NONE, stopped=stopped), tmp_path), ())
+    assert ("not converged: training met its cap" in capsys.readouterr().out) == marked
