@@ -13,6 +13,7 @@ from elmo_bench.config import ElmoConfig, FamilyConfig, FindingConfig, nearest
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import place_of, setting_of, words_of
 from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.convergence import met_cap
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, Wanted, block_of
@@ -51,9 +52,9 @@ class Sides:
         return [(self.first[seed], self.second[seed]) for seed in shared]
 
     @property
-    def complete(self) -> bool:
-        """Whether there is a seed that the effect can be measured with."""
-        return len(self) > 0
+    def seeds(self) -> int:
+        """The number of seeds that the effect can be measured with."""
+        return len(self.second) if self.single else len(self.pairs)
 
     @property
     def setting(self) -> str:
@@ -63,13 +64,10 @@ class Sides:
         _, corpus, size = self.place
         return ", ".join(filter(None, [corpus, f"size {size}", self.encoder]))
 
-    def runs(self) -> int:
-        """The number of runs of either side."""
-        return len(self.first) + len(self.second)
-
-    def __len__(self) -> int:
-        """The number of seeds that the effect can be measured with."""
-        return len(self.second) if self.single else len(self.pairs)
+    @property
+    def records(self) -> list[Record]:
+        """The records of both sides."""
+        return [run.record for seeds in (self.second, self.first) for run in seeds.values()]
 
 
 def read_condition(overrides: Mapping[str, Any], where: str) -> Condition:
@@ -123,7 +121,7 @@ class Archive:
         )
 
     def find(self, place: Place, task: str, first: Condition | None, second: Condition) -> Sides:
-        """The runs of both conditions: of the newest settings that both have, then of those with most seeds.
+        """The runs of both conditions, of the settings that `_preference` puts first.
 
         Settings are training and head: runs that differ in them are never compared.
         """
@@ -134,8 +132,10 @@ class Archive:
             alike = [TaskRuns(tuple(r for r in one.runs if setting_of(r.record) == setting)) for one in runs]
             after = alike[-1].find(second.wanted)
             before = alike[0].find(first.wanted) if first else {}
-            if not first or first.wanted.words != second.wanted.words or _same_words(before, after):
-                found.append(Sides(place, encoder, before, after, single))
+            sides = Sides(place, encoder, before, after, single)
+            may_differ = first and first.wanted.words != second.wanted.words
+            if may_differ or len({words_of(record) for record in sides.records}) < 2:
+                found.append(sides)
         return max(found, key=_preference)
 
     def _runs(self, place: Place, task: str, condition: Condition) -> TaskRuns:
@@ -174,15 +174,12 @@ def _words_are(wanted: str, record: Record) -> bool:
     return bool((record.identity["words"]["kind"] == "none") == (wanted == "none" or own == "none"))
 
 
-def _same_words(first: Seeds, second: Seeds) -> bool:
-    """Whether two sides have the same word vectors; a side without runs has no others."""
-    return len({words_of(run.record) for seeds in (first, second) for run in seeds.values()}) < 2
-
-
-def _preference(sides: Sides) -> tuple[bool, tuple[int, int], int, int]:
-    record = next((run.record for seeds in (sides.second, sides.first) for run in seeds.values()), None)
-    version = (record.task_version, int(record.identity["numerics"])) if record else (0, 0)
-    return sides.complete, version, len(sides), sides.runs()
+def _preference(sides: Sides) -> tuple[bool, tuple[int, int], bool, int, int]:
+    """Settings that both sides have, of the newest version, that have converged, with most seeds and runs."""
+    records = sides.records
+    version = (records[0].task_version, int(records[0].identity["numerics"])) if records else (0, 0)
+    converged = not any(map(met_cap, records))
+    return sides.seeds > 0, version, converged, sides.seeds, len(records)
 
 
 def seeds_needed(finding: FindingConfig) -> int:

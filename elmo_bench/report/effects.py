@@ -13,6 +13,7 @@ from elmo_bench.report.claims import Sides
 from elmo_bench.report.comparison import Referee, Run, differences_of
 from elmo_bench.report.convergence import met_cap, passing_of
 from elmo_bench.report.inference import Estimate, student
+from elmo_bench.types import UsageError
 
 RATIOS = ("updates", "perplexity")  # kinds whose effect is the logarithm of second / first
 
@@ -36,6 +37,9 @@ def measure_score(finding: FindingConfig, sides: Sides, referee: Referee) -> Eff
     if not pairs:
         return None
     metric = finding.metric or pairs[0][0].record.metric
+    known = pairs[0][0].record.scores[finding.split]
+    if metric not in known:
+        raise UsageError(f"metric {metric} of {finding.claim!r}: expected one of {', '.join(sorted(known))}")
     mean_before, mean_after = (
         mean(run.record.scores[finding.split][metric] for run in side) for side in zip(*pairs, strict=True)
     )

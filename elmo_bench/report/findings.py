@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
-from elmo_bench.config import FamilyConfig, FindingConfig
+from elmo_bench.config import FamilyConfig, FindingConfig, nearest
 from elmo_bench.records import PerplexityRecord
 from elmo_bench.report.claims import (
     Archive,
@@ -27,6 +27,7 @@ from elmo_bench.report.inputs import ShownTask
 from elmo_bench.report.perplexities import describe_schedule
 from elmo_bench.report.published import GENERATED, Published
 from elmo_bench.report.verdicts import Claimed, Verdict, judge
+from elmo_bench.types import UsageError
 
 
 @dataclass(frozen=True)
@@ -142,7 +143,10 @@ def _measure(
     """The effects of a family's findings, task by task and corpus by corpus."""
     for name, finding in config.findings.items():
         for task in finding.tasks:
-            shown = tasks.get(task, ShownTask(task, task))
+            if task not in tasks:
+                where = f"{family}.{name}.tasks"
+                raise UsageError(f"{where}: there is no task {task!r}{nearest(task, list(tasks))}")
+            shown = tasks[task]
             blank = Judged(name, family, finding, source, task, shown.title, {}, "", None, ())
             if finding.kind == "perplexity":
                 yield from _measure_texts(blank, shown, archive.published, config.experiment)
@@ -164,11 +168,12 @@ def _measure_runs(blank: Judged, archive: Archive, referee: Referee) -> Iterator
     conditions = conditions_of(finding, f"{blank.family}.{blank.name}")
     found = [archive.find(place, task, *conditions) for place in archive.places(source, task)]
     nowhere = Sides(None, archive.usual_encoder(source) or "", {}, {})
-    for sides in [one for one in found if one.complete] or [max(found, key=Sides.runs, default=nowhere)]:
+    nearest_to_one = max(found, key=lambda sides: len(sides.records), default=nowhere)
+    for sides in [one for one in found if one.seeds] or [nearest_to_one]:
         yield replace(
             blank,
             setting=sides.setting,
-            effect=MEASURES[finding.kind](finding, sides, referee) if sides.complete else None,
+            effect=MEASURES[finding.kind](finding, sides, referee) if sides.seeds else None,
             commands=_missing(blank, conditions, sides),
         )
 
@@ -178,7 +183,7 @@ def _missing(
 ) -> tuple[Command, ...]:
     """The commands that make the runs which a finding's test lacks."""
     wanted = range(1, seeds_needed(blank.config) + 1)
-    if sides.complete and len(sides) >= len(wanted):
+    if sides.seeds >= len(wanted):
         return ()
     commands = []
     for condition, known in zip(conditions, (sides.first, sides.second), strict=True):

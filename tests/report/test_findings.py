@@ -52,9 +52,9 @@ def judge(directory: Path, family: FamilyConfig, source: str = "sample") -> list
 
 def publish_pairs(directory: Path, *pairs: tuple[int, int], **changes: Any) -> None:
     """A baseline and a run with ELMo for every seed, so many of their 40 examples right."""
-    for seed, (before, after) in enumerate(pairs, start=1):
-        publish(directory, make_record("ner", seed, before, NONE, **changes), before)
-        publish(directory, make_record("ner", seed, after, ELMO, **changes), after)
+    for seed, rights in enumerate(pairs, start=1):
+        for elmo, right in zip((NONE, ELMO), rights, strict=True):
+            publish(directory, make_record("ner", seed, right, elmo, **dict(changes)), right)
 
 
 def verdict_on(directory: Path, **changes: Any) -> Judged:
@@ -166,6 +166,14 @@ def test_runs_without_word_vectors_are_never_the_usual_ones(tmp_path: Path) -> N
     found = judge(tmp_path, make_family(GAIN, {**GAIN, "second": {"words": "none"}}))
     assert [one.verdict for one in found] == [Verdict.HOLDS, Verdict.HOLDS]
     assert [one.effect and one.effect.second for one in found] == [pytest.approx(63.333, abs=0.001), 75.0]
+
+
+def test_converged_runs_come_before_more_runs_at_their_cap(tmp_path: Path) -> None:
+    publish_pairs(tmp_path, *CLEAR, *CLEAR, stopped="cap")
+    longer = {"task": {"name": "ner", "training": {"epochs": 100}}}
+    publish_pairs(tmp_path, *CLEAR, stopped="patience", identity=longer)
+    one = verdict_on(tmp_path)
+    assert (one.verdict, one.seeds) == (Verdict.HOLDS, 3)
 
 
 def test_p_values_of_a_family_are_adjusted_for_the_tests_that_were_made(tmp_path: Path) -> None:
@@ -312,6 +320,8 @@ def test_findings_about_one_source_are_left_out_of_others(tmp_path: Path) -> Non
         ),
         ({"second": {"seed": 1}}, "own.finding_0.second.seed: a finding cannot vary this"),
         ({"second": {"words": "glove"}}, "words=glove: expected none"),
+        ({"tasks": ["nerr"]}, "own.finding_0.tasks: there is no task 'nerr'; did you mean 'ner'?"),
+        ({"metric": "f1"}, "metric f1 of 'ELMo beats the baseline': expected one of accuracy"),
         ({"paper": {"first": "tables/table99/{task}"}}, "paper.first=tables/table99/{task}: the paper's"),
     ],
 )
