@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any, Generic, TypeVar
 
 from elmo_bench.config import Config, read_config
-from elmo_bench.sweep.plan import Target
+from elmo_bench.sweep.plan import Plan, Target
 
 Command = TypeVar("Command", bound=Config)
 
@@ -21,6 +21,7 @@ class JobKind(Generic[Command]):
     command: type[Command]
     run: Callable[[Command, Sequence[str]], Path]  # with the words of a single job; answers with its record
     locate: Callable[[Command], Target]  # computes nothing
+    comment: Callable[[Plan], list[str]] = lambda plan: []  # further lines of a printed plan
 
     def read(self, values: dict[str, Any]) -> Command:
         """The typed form of composed values; every key that is wrong is named."""

@@ -74,7 +74,7 @@ def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, ove
     if error := plan.common_error:
         raise error
     if any(shown):
-        print(describe_plan(plan), flush=True)
+        print("\n".join([describe_plan(plan), *kind.comment(plan)]), flush=True)
         return 0
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     directory = read_paths(composer, overrides).runs.absolute() / "sweeps" / name

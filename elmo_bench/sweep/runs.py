@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.config import RunConfig
 from elmo_bench.sweep.kinds import JobKind
-from elmo_bench.sweep.plan import Target, estimate_seconds
+from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
 
 
@@ -37,4 +37,11 @@ def locate_run(config: RunConfig) -> Target:
     )
 
 
-KIND = JobKind("config", RunConfig, run_one, locate_run)
+def comment_seeds(plan: Plan) -> list[str]:
+    """How many seeds the gains of the plan need."""
+    from elmo_bench.sweep.seeds import describe_seeds
+
+    return describe_seeds(plan)
+
+
+KIND = JobKind("config", RunConfig, run_one, locate_run, comment_seeds)

@@ -9,11 +9,23 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.hashing import hash_file, hash_files, hash_value
+from elmo_bench.records import write_record
+from elmo_bench.report.power import seeds_for
 from elmo_bench.sweep import gpus as slots
 from elmo_bench.sweep.outcomes import KILLED, JobEnd, launch_all, read_ends, write_end
-from elmo_bench.sweep.plan import Target, describe_plan, estimate_seconds, plan_jobs, read_times
+from elmo_bench.sweep.plan import (
+    Plan,
+    PlannedJob,
+    Target,
+    describe_plan,
+    estimate_seconds,
+    plan_jobs,
+    read_times,
+)
+from elmo_bench.sweep.seeds import describe_seeds
 from elmo_bench.types import DataMissingError
 from tests.support.composition import run_config
+from tests.support.report_records import ELMO, NONE, make_record
 
 
 def place(overrides: list[str]) -> Target:
@@ -126,3 +138,25 @@ def test_each_process_of_a_sweep_has_a_gpu_of_its_own(
     monkeypatch.setenv(slots.VISIBLE, "")
     monkeypatch.setattr(slots, "_held", [])
     assert slots.take_gpu(0, tmp_path) is None
+
+
+def test_a_plan_says_how_many_seeds_a_gain_needs(tmp_path: Path) -> None:
+    records = [
+        make_record("ner", seed, right, elmo)
+        for elmo, rights in ((NONE, (20, 22, 21)), (ELMO, (24, 27, 25)))
+        for seed, right in enumerate(rights, start=1)
+    ]
+    done = []
+    for record in records:
+        path = tmp_path / f"{record.condition}-s{record.seed}" / "result.json"
+        write_record(path, record)
+        done.append(PlannedJob([], Target(str(path), path, True, "ner", None)))
+    fourth = tmp_path / f"{records[-1].condition}-s4" / "result.json"
+    plan = Plan((*done, PlannedJob([], Target(str(fourth), fourth, False, "ner", None))), 0)
+    (line,) = describe_seeds(plan)
+    # Gains of 10, 12.5 and 10 points: a mean of 10.83 with a deviation of 1.44.
+    assert line.startswith(
+        "seeds: ner, ELMo (sample) at input, all layers, lambda 0.1: 4 seeds show a gain of "
+    )
+    assert line.endswith(f"a gain of 10.83 needs {seeds_for(32.5 / 3, 2.5 / 3**0.5)} seeds")
+    assert describe_seeds(Plan(tuple(done[:3]), 0)) == []
