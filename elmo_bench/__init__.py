@@ -8,6 +8,7 @@ if TYPE_CHECKING:
     from elmo_bench.elmo import Elmo
 
 __all__ = ["Elmo"]
+__version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:

@@ -2,7 +2,7 @@
 
 import sys
 
-from elmo_bench.cli.main import main
+from elmo_bench.cli.main import start
 
 if __name__ == "__main__":
-    sys.exit(main(sys.argv[1:]))
+    sys.exit(start())

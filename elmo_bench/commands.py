@@ -3,12 +3,27 @@
 from __future__ import annotations
 
 import shlex
+import sys
 from collections.abc import Sequence
 from pathlib import Path
 
 from elmo_bench.directories import own_directories
 
 CLONE = Path(__file__).resolve().parents[1]
+PROGRAM = "elmo-bench"
+INSTALLED = {  # by the command of a clone
+    "python run.py": f"{PROGRAM} run",
+    "python pretrain.py": f"{PROGRAM} pretrain",
+    "python -m elmo_bench": PROGRAM,
+}
+
+
+def name_commands(text: str) -> str:
+    """Help or a message, written with the commands of a clone, with those that work here."""
+    if not _in_clone():
+        for of_a_clone, installed in INSTALLED.items():
+            text = text.replace(of_a_clone, installed)
+    return text
 
 
 def spell_run(words: Sequence[str], sweep: bool = False) -> str:
@@ -23,17 +38,18 @@ def spell_pretrain(words: Sequence[str]) -> str:
 
 def spell_command(name: str, words: Sequence[str] = ()) -> str:
     """`python -m elmo_bench NAME ...` in a clone, `elmo-bench NAME ...` elsewhere."""
-    program = ["python", "-m", "elmo_bench"] if _in_clone() else ["elmo-bench"]
+    program = ["python", "-m", "elmo_bench"] if _in_clone() else [PROGRAM]
     return shlex.join([*program, name, *_directories(), *words])
 
 
 def _spell(script: str, flags: Sequence[str], words: Sequence[str]) -> str:
-    program = ["python", f"{script}.py"] if _in_clone() else ["elmo-bench", script]
+    program = ["python", f"{script}.py"] if _in_clone() else [PROGRAM, script]
     return shlex.join([*program, *flags, *_directories(), *words])
 
 
 def _in_clone() -> bool:
-    return (CLONE / "run.py").is_file()
+    """Whether the scripts are there, and the user does not prefer the installed command."""
+    return (CLONE / "run.py").is_file() and Path(sys.argv[0]).stem != PROGRAM
 
 
 def _directories() -> list[str]:

@@ -47,7 +47,7 @@ class Record(BaseModel):
     hashes: dict[str, str]  # sha256 of data splits, predictions, counts, trained weights
     parameters: dict[str, int]
     seconds: dict[str, float]
-    environment: dict[str, Any]  # commit, dirty, versions, hardware, threads
+    environment: dict[str, Any]  # version, commit and dirty of the code; packages, hardware, threads
 
     @property
     def unpublishable(self) -> str | None:

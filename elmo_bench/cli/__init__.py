@@ -1,1 +1,1 @@
-"""python -m elmo_bench COMMAND: everything but training."""
+"""One module per command."""

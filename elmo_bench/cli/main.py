@@ -8,10 +8,15 @@ import sys
 from pathlib import Path
 
 from elmo_bench.cli.overrides import split_overrides
+from elmo_bench.commands import name_commands
 from elmo_bench.config import nearest
 from elmo_bench.directories import add_directory
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
+LAUNCHERS = {  # Hydra reads their words, --help among them
+    "run": "one run, a sweep, or an experiment of the paper",
+    "pretrain": "train a biLM, or continue one on the text of a task",
+}
 COMMANDS = {  # in the order people meet them
     "tasks": "what can be measured, on which data, and which of them are here",
     "doctor": "check this machine and this installation, and say what to do",
@@ -32,33 +37,24 @@ COMMANDS = {  # in the order people meet them
 }
 
 
+class CommandParser(argparse.ArgumentParser):
+    """A parser whose help names the commands that work here."""
+
+    def format_help(self) -> str:
+        return name_commands(super().format_help())
+
+
+def start() -> int:
+    """What `elmo-bench` calls."""
+    return main(sys.argv[1:])
+
+
 def main(arguments: list[str]) -> int:
-    """Run one command; modules are imported only when their command is asked for."""
-    if not arguments or arguments[0] in ("-h", "--help"):
-        print(overview())
-        return 0 if arguments else UsageError.exit_code
-    name, rest = arguments[0], arguments[1:]
-    if name not in COMMANDS:
-        print(
-            f"error: there is no command {name!r}{nearest(name, list(COMMANDS))}\n\n{overview()}",
-            file=sys.stderr,
-        )
-        return UsageError.exit_code
-    command = importlib.import_module(f"elmo_bench.cli.{name}")
-    parser = argparse.ArgumentParser(
-        prog=f"python -m elmo_bench {name}",
-        description=command.HELP,
-        epilog=f"example:\n  {command.EXAMPLE}",
-        formatter_class=argparse.RawDescriptionHelpFormatter,
-    )
-    parser.add_argument(
-        "--config-dir", type=Path, metavar="DIR", help="your own tasks, encoders, corpora and experiments"
-    )
-    command.configure(parser)
+    """Run one command, and answer with its exit code."""
     try:
-        command.run(read_arguments(parser, rest))
+        return run_command(arguments)
     except BenchError as error:
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {name_commands(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return InterruptedRunError.exit_code
@@ -68,6 +64,30 @@ def main(arguments: list[str]) -> int:
     except OSError as error:  # a full disk, a place that cannot be written to
         print(f"error: {error}", file=sys.stderr)
         return BenchError.exit_code
+
+
+def run_command(arguments: list[str]) -> int:
+    """Modules are imported only when their command is asked for."""
+    if not arguments or arguments[0] in ("-h", "--help"):
+        print(overview())
+        return 0 if arguments else UsageError.exit_code
+    name, rest = arguments[0], arguments[1:]
+    if name not in (known := [*LAUNCHERS, *COMMANDS]):
+        raise UsageError(f"there is no command {name!r}{nearest(name, known)}\n\n{overview()}")
+    command = importlib.import_module(f"elmo_bench.cli.{name}")
+    if name in LAUNCHERS:
+        return int(command.launch(rest))
+    parser = CommandParser(
+        prog=name_commands(f"python -m elmo_bench {name}"),
+        description=command.HELP,
+        epilog=f"example:\n  {command.EXAMPLE}",
+        formatter_class=argparse.RawDescriptionHelpFormatter,
+    )
+    parser.add_argument(
+        "--config-dir", type=Path, metavar="DIR", help="your own tasks, encoders, corpora and experiments"
+    )
+    command.configure(parser)
+    command.run(read_arguments(parser, rest))
     return 0
 
 
@@ -86,9 +106,10 @@ def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argpars
 
 def overview() -> str:
     """The list of commands."""
-    width = max(map(len, COMMANDS))
-    lines = [f"  {name:{width}}  {what}" for name, what in COMMANDS.items()]
-    return "\n".join(
+    commands = LAUNCHERS | COMMANDS
+    width = max(map(len, commands))
+    lines = [f"  {name:{width}}  {what}" for name, what in commands.items()]
+    text = "\n".join(
         [
             "usage: python -m elmo_bench COMMAND ...",
             "",
@@ -97,3 +118,4 @@ def overview() -> str:
             "python -m elmo_bench COMMAND --help says more.",
         ]
     )
+    return name_commands(text)

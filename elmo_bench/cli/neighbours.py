@@ -35,7 +35,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="a file of one tokenised sentence per line, plain or .gz; TASK or TASK/CORPUS; or world",
     )
-    parser.add_argument("--encoder", default="small", help="as for run.py (default: %(default)s)")
+    parser.add_argument("--encoder", default="small", help="as for `python run.py` (default: %(default)s)")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors; GloVe by default")
     parser.add_argument("--sentence", help="the occurrence meant, tokens between blanks")
     parser.add_argument(

@@ -16,7 +16,7 @@ def take_overrides(parser: argparse.ArgumentParser) -> None:
     """Let a command have overrides; `main` takes them out before argparse sees the other words."""
     parser.set_defaults(overrides=[])
     parser.epilog = (
-        f"KEY=VALUE overrides the configuration as for run.py: paths.records=DIR\n\n{parser.epilog}"
+        f"KEY=VALUE overrides the configuration as for `python run.py`: paths.records=DIR\n\n{parser.epilog}"
     )
 
 

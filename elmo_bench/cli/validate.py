@@ -8,7 +8,7 @@ from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.types import say_on_stderr
 
-HELP = """check the data, weights and configuration of one run, given as for run.py, before any computing
+HELP = """check the data, weights and configuration of one run of `python run.py` before any computing
 
 Every file is read, gold is scored against itself, labels and sizes are compared, the head is built. Exit code
 0 where all is well, else that of the first fault: 2 the command, 3 missing data, 1 the content of a file."""

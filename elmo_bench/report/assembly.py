@@ -14,6 +14,7 @@ from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
 from elmo_bench.report.model import Report, Section
 from elmo_bench.report.neighbours import build_neighbours
 from elmo_bench.report.perplexities import build_perplexities
+from elmo_bench.report.published import code_of, describe_code
 from elmo_bench.report.tables import build_section, lay_out
 
 MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
@@ -74,9 +75,8 @@ def summarise_published(inputs: ReportInputs) -> str:
     """How much there is, in one sentence."""
     records = [run.record for run in inputs.published.runs]
     conditions = {(record.task, record.condition) for record in records}
-    commits = {str(record.environment.get("commit"))[:9] for record in records}
     tasks = sorted({record.task for record in records})
     return (
         f"Made from {len(records)} published runs of {len(conditions)} conditions ({', '.join(tasks)}), "
-        f"from {'commit' if len(commits) == 1 else 'commits'} {', '.join(sorted(commits))}."
+        f"from {describe_code(map(code_of, records))}."
     )

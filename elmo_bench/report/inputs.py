@@ -9,7 +9,7 @@ from typing import Any
 from elmo_bench.config import FamilyConfig, PaperConfig, TableConfig, TaskConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee, Run, Seeds
-from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, commits_of
+from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, code_of, describe_code
 from elmo_bench.types import UsageError
 
 UNUSED = Block(GENERATED, "world", GENERATED)  # what a fresh machine fills first
@@ -70,8 +70,8 @@ class ReportInputs:
             return
         self.shown |= {run.key for run in runs}
         name = f"{task.name}, condition {runs[0].record.condition}"
-        if len(commits := commits_of(runs)) > 1:
-            self.warn(f"{name}: the cell mixes runs of the commits {', '.join(commits)}")
+        if len(codes := {code_of(run.record) for run in runs}) > 1:
+            self.warn(f"{name}: the cell mixes runs of the {describe_code(codes)}")
         if dirty := [run.seed for run in runs if run.record.environment.get("dirty")]:
             seeds_named = ", ".join(map(str, sorted(dirty)))
             self.warn(f"{name}: from a tree with changes that no commit has (seeds {seeds_named})")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -241,9 +241,18 @@ def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:
         yield f"{prefix} {_short(first)} / {_short(second)}"
 
 
-def commits_of(runs: Sequence[Run]) -> list[str]:
-    """The commits that runs are from, shortened."""
-    return sorted({str(run.record.environment.get("commit"))[:9] for run in runs})
+def code_of(record: Record) -> tuple[str, str]:
+    """The code that a run is from: the commit of a clone, or the version of an installed package."""
+    commit = record.environment.get("commit")
+    return ("commit", commit[:9]) if commit else ("version", record.environment.get("version", "unknown"))
+
+
+def describe_code(codes: Iterable[tuple[str, str]]) -> str:
+    """`commits a, b and version c`."""
+    names: dict[str, list[str]] = defaultdict(list)
+    for kind, name in sorted(set(codes)):
+        names[kind].append(name)
+    return " and ".join(f"{kind}{'s' * (len(own) > 1)} {', '.join(own)}" for kind, own in names.items())
 
 
 def _short(value: Any) -> str:

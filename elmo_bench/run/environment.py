@@ -1,4 +1,4 @@
-"""What is recorded of the machine and the code; it explains numbers but does not identify a run."""
+"""What a record says of the code and the machine; it explains numbers but does not identify a run."""
 
 from __future__ import annotations
 
@@ -12,16 +12,21 @@ from typing import Any
 
 import torch
 
-PROJECT = Path(__file__).resolve().parents[2]
-PACKAGES = ("torch", "pytorch-lightning", "numpy", "hydra-core", "seqeval", "scikit-learn", "safetensors")
+import elmo_bench
+
+PACKAGE = Path(elmo_bench.__file__).resolve().parent
+PACKAGES = (
+    "torch",
+    "pytorch-lightning",
+    "numpy",
+    "scipy",
+)  # that compute numbers; scipy: coreference
 
 
 def describe_environment() -> dict[str, Any]:
-    """Commit, versions and hardware."""
+    """Code, versions and hardware."""
     return {
-        "commit": _git("rev-parse", "HEAD"),
-        # Results are written by runs themselves, so they do not make the code another one.
-        "dirty": bool(_git("status", "--porcelain", "--", ".", ":(exclude)results")),
+        **describe_code(PACKAGE),
         "python": sys.version.split()[0],
         "versions": {package: version(package) for package in PACKAGES},
         "platform": platform.platform(),
@@ -32,11 +37,32 @@ def describe_environment() -> dict[str, Any]:
     }
 
 
-def _git(*arguments: str) -> str | None:
-    """One answer of git, or None outside a clone."""
+def describe_code(package: Path) -> dict[str, Any]:
+    """This package's version, and in a clone its commit and whether files differ from it."""
+    project = package.parent
+    commit = dirty = None
+    if is_clone(project, package.name):
+        commit = _git(project, "rev-parse", "HEAD")
+        # Results are written by runs themselves, so they do not make the code another one.
+        dirty = bool(_git(project, "status", "--porcelain", "--", ".", ":(exclude)results"))
+    return {"version": elmo_bench.__version__, "commit": commit, "dirty": dirty}
+
+
+def is_clone(project: Path, package: str) -> bool:
+    """Whether a directory is the top level of a repository that has the package in it.
+
+    An installed package may lie inside another repository, such as in a virtual environment there.
+    """
+    top = _git(project, "rev-parse", "--show-toplevel")
+    tracked = _git(project, "ls-files", "--error-unmatch", package)
+    return top is not None and Path(top).resolve() == project and tracked is not None
+
+
+def _git(directory: Path, *arguments: str) -> str | None:
+    """One answer of git, or None where it has none."""
     try:
         answer = subprocess.run(
-            ["git", *arguments], cwd=PROJECT, capture_output=True, text=True, timeout=10, check=True
+            ["git", *arguments], cwd=directory, capture_output=True, text=True, timeout=10, check=True
         )
     except (OSError, subprocess.SubprocessError):
         return None

@@ -1,4 +1,4 @@
-"""CITATION.cff keeps to version 1.2.0 of the format and to this package's metadata."""
+"""CITATION.cff keeps to version 1.2.0 of the format; the package's metadata say the same."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import Any
 
 import yaml
 
+from elmo_bench import __version__
 from tests.conftest import PROJECT
 
 CITATION: dict[str, Any] = yaml.safe_load((PROJECT / "CITATION.cff").read_text(encoding="utf-8"))
@@ -64,8 +65,11 @@ def test_authors_are_persons_or_entities() -> None:
     assert [author for author in authors if set(author) not in (PERSON, {"name"})] == []
 
 
-def test_the_version_is_the_package_s() -> None:
-    assert CITATION["version"] == PACKAGE["version"]
+def test_the_package_says_the_same() -> None:
+    assert CITATION["version"] == __version__
+    assert PACKAGE["authors"] == CITATION["authors"]
+    assert PACKAGE["keywords"] == CITATION["keywords"]
+    assert set(PACKAGE["urls"].values()) == {reference["url"] for reference in CITATION["references"]}
 
 
 def test_the_paper_is_the_reference() -> None:

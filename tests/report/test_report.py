@@ -232,6 +232,17 @@ def test_warns_of_mixed_commits_and_dirty_trees(tmp_path: Path) -> None:
     assert "no commit has (seeds 2)" in warnings
 
 
+def test_a_run_of_an_installed_package_is_of_its_version(tmp_path: Path) -> None:
+    installed = {"version": "0.1.0", "commit": None, "dirty": None}
+    publish(tmp_path, make_record("ner", 1, 20, NONE), 20)
+    publish(tmp_path, make_record("ner", 2, 21, NONE, environment=installed), 21)
+    report = build(tmp_path)
+    assert "from commit ccccccccc and version 0.1.0." in report.summary
+    assert any(
+        "mixes runs of the commit ccccccccc and version 0.1.0" in warning for warning in report.warnings
+    )
+
+
 def test_counts_that_do_not_make_the_score_are_not_tested_with(tmp_path: Path) -> None:
     for right, elmo in ((20, NONE), (30, ELMO)):
         publish(tmp_path, make_record("ner", 1, right, elmo), right - 1)

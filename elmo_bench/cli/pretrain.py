@@ -1,0 +1,22 @@
+"""`python pretrain.py` and `elmo-bench pretrain`: train a biLM, or continue one on the text of a task."""
+
+from __future__ import annotations
+
+from elmo_bench.commands import name_commands
+from elmo_bench.sweep.scripts import launch_training
+
+USAGE = """Train the language model behind ELMo.
+
+  python pretrain.py bilm=small corpus=DIR                       from random weights, to results/models/small
+  python pretrain.py bilm=small corpus=DIR limits.minutes=60     for an hour; the same command resumes it
+  python pretrain.py bilm=small corpus=DIR start=DIR name=more   from the weights and softmax of another model
+  python pretrain.py encoder=small finetune=ner data=open        from an encoder, on a task's own text
+  python pretrain.py bilm=small corpus=DIR --cfg job             every value that would be used
+
+Groups, and the choices of each (bilm=small, trainer=gpu, ...):
+"""
+
+
+def launch(words: list[str]) -> int:
+    """Start what the words ask for; Hydra reads them."""
+    return launch_training(name_commands(USAGE), words)
