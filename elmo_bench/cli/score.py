@@ -5,7 +5,8 @@ from __future__ import annotations
 import argparse
 import json
 from collections.abc import Iterator, Sequence
-from itertools import zip_longest
+from importlib.metadata import version
+from itertools import chain, zip_longest
 from pathlib import Path
 from typing import Any
 
@@ -23,16 +24,22 @@ from elmo_bench.metrics.arguments import count_arguments, score_arguments
 from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.metrics.matches import labels_of
 from elmo_bench.metrics.ratios import harmonic_mean, sum_counts
-from elmo_bench.types import Counts, DataError, Scores
+from elmo_bench.types import BenchError, Counts, DataError, Scores, Words
 
 HELP = "score a file of predictions as the official scorer of its task does"
-EXAMPLE = "python -m elmo_bench score ner tagged.txt"
+EXAMPLE = "python -m elmo_bench score ner tagged.txt\n  python -m elmo_bench score ner tagged.txt --check"
 
 Figures = dict[str, Any]
+Both = tuple[Scores, Scores]  # by this package and by another library, in percent
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """One sub-command per kind of prediction."""
+    """One sub-command per kind of prediction; some can be checked by another library."""
+    checks = {
+        "ner": ("seqeval", ner_check),
+        "sst5": ("scikit-learn", sst5_check),
+        "accuracy": ("scikit-learn", accuracy_check),
+    }
     kinds = parser.add_subparsers(dest="kind", metavar="KIND", required=True)
     for figures, kind, files, what in (
         (ner_figures, "ner", "TAGGED", "conlleval's figures for columns `word gold predicted`"),
@@ -50,12 +57,33 @@ def configure(parser: argparse.ArgumentParser) -> None:
         of_kind = kinds.add_parser(kind, help=what, description=what)
         for file in files.split():
             of_kind.add_argument("files", action="append", type=Path, metavar=file)
-        of_kind.set_defaults(figures=figures)
+        of_kind.set_defaults(figures=figures, check=False)
+        if kind in checks:
+            library, check = checks[kind]
+            what = f"compute the scores with {library} too; exit code 1 if any differs"
+            of_kind.add_argument("--check", action="store_true", help=what)
+            of_kind.set_defaults(library=library, scores=check)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the figures."""
-    print(json.dumps(arguments.figures(*arguments.files), indent=1, ensure_ascii=False))
+    """Print the figures; with --check also those of another library, which must be the same."""
+    figures = arguments.figures(*arguments.files)
+    if not arguments.check:
+        print_figures(figures)
+        return
+    from elmo_bench.metrics.reference import differing
+
+    ours, theirs = arguments.scores(*arguments.files)
+    library = f"{arguments.library} {version(arguments.library)}"
+    print_figures({**figures, "check": {library: {name: round(theirs[name], 2) for name in theirs}}})
+    if names := differing(ours, theirs):
+        pairs = [f"{name} {ours.get(name)}, {library} {theirs.get(name)}" for name in names]
+        raise BenchError("\n".join(["scores differ:", *pairs]))
+
+
+def print_figures(figures: Figures) -> None:
+    """As JSON."""
+    print(json.dumps(figures, indent=1, ensure_ascii=False))
 
 
 def ner_figures(tagged: Path) -> Figures:
@@ -68,6 +96,15 @@ def ner_figures(tagged: Path) -> Figures:
         "tokens": int(counts["tokens"]),
         "types": {label: _ner_row(counts, scores, f":{label}") for label in labels_of(counts)},
     }
+
+
+def ner_check(tagged: Path) -> Both:
+    """Over all chunks, per type, and of tokens."""
+    from elmo_bench.metrics.reference import entities_by_seqeval
+
+    sentences = list(read_scored(tagged))
+    gold, predicted = ([getattr(s, tags) for s in sentences] for tags in ("gold", "predicted"))
+    return score_entities(map(count_entities, gold, predicted)), entities_by_seqeval(gold, predicted)
 
 
 def _ner_row(counts: Counts, scores: Scores, suffix: str) -> Figures:
@@ -133,18 +170,34 @@ def squad_figures(dataset: Path, predictions: Path) -> Figures:
 
 def sst5_figures(trees: Path, predicted: Path) -> Figures:
     """The percentage of sentences whose sentiment is right, of all and by label."""
+    pairs = _read_sentiment(trees, predicted)
+    labels = sorted({gold for gold, _ in pairs})
+    return {
+        **_accuracy(pairs),
+        "labels": {str(label): _accuracy([pair for pair in pairs if pair[0] == label]) for label in labels},
+    }
+
+
+def sst5_check(trees: Path, predicted: Path) -> Both:
+    """Of all sentences and by label."""
+    from elmo_bench.metrics.reference import accuracy_by_sklearn, label_accuracies_by_sklearn
+
+    figures = sst5_figures(trees, predicted)
+    of_labels = {label: row["accuracy"] for label, row in figures["labels"].items()}
+    gold, found = zip(*_read_sentiment(trees, predicted), strict=True)
+    theirs = accuracy_by_sklearn(gold, found) | label_accuracies_by_sklearn(gold, found)
+    return {"accuracy": figures["accuracy"], **of_labels}, theirs
+
+
+def _read_sentiment(trees: Path, predicted: Path) -> list[tuple[int, int]]:
+    """The gold label and the predicted one of every sentence."""
     gold = [tree.label for tree in read_trees(trees)]
     found = list(read_labels(predicted))
     if len(found) != len(gold):
         raise DataError(
             f"{predicted}: expected {len(gold)} labels, one per tree of {trees}, got {len(found)}"
         )
-    pairs = list(zip(gold, found, strict=True))
-    labels = sorted(set(gold))
-    return {
-        **_accuracy(pairs),
-        "labels": {str(label): _accuracy([pair for pair in pairs if pair[0] == label]) for label in labels},
-    }
+    return list(zip(gold, found, strict=True))
 
 
 def _accuracy(pairs: Sequence[tuple[int, int]]) -> Figures:
@@ -154,10 +207,23 @@ def _accuracy(pairs: Sequence[tuple[int, int]]) -> Figures:
 
 def accuracy_figures(tagged: Path) -> Figures:
     """The percentage of rows whose last two columns agree."""
-    sentences = require_any(tagged, read_columns(tagged, minimum=2), "row")
-    rows = [count_correct(sentence.column(-2), sentence.column(-1)) for sentence in sentences]
+    rows = [count_correct(gold, found) for gold, found in _read_answers(tagged)]
     counts = {name: int(number) for name, number in sum_counts(rows).items()}
     return {**score_accuracy(rows), **counts}
+
+
+def accuracy_check(tagged: Path) -> Both:
+    """Of all rows."""
+    from elmo_bench.metrics.reference import accuracy_by_sklearn
+
+    gold, found = ([*chain.from_iterable(columns)] for columns in zip(*_read_answers(tagged), strict=True))
+    return {"accuracy": accuracy_figures(tagged)["accuracy"]}, accuracy_by_sklearn(gold, found)
+
+
+def _read_answers(tagged: Path) -> list[tuple[Words, Words]]:
+    """The gold answers and the predicted ones of every sentence."""
+    sentences = require_any(tagged, read_columns(tagged, minimum=2), "row")
+    return [(sentence.column(-2), sentence.column(-1)) for sentence in sentences]
 
 
 def coref_figures(key: Path, response: Path) -> Figures:

@@ -9,7 +9,11 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.cli import score
 from elmo_bench.cli.main import main
+from elmo_bench.metrics.accuracy import count_correct
+from elmo_bench.metrics.entities import count_entities
+from elmo_bench.types import Counts
 
 
 @pytest.fixture
@@ -31,6 +35,55 @@ def test_ner_prints_json(tagged: Path, capsys: pytest.CaptureFixture[str]) -> No
 def test_accuracy_prints_json(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["score", "accuracy", str(tagged)]) == 0
     assert json.loads(capsys.readouterr().out) == {"accuracy": 100 / 3, "correct": 1, "answers": 3}
+
+
+@pytest.fixture
+def sentiment(tmp_path: Path) -> tuple[str, str]:
+    """Three trees, and labels of which one is wrong."""
+    trees, predicted = tmp_path / "trees.txt", tmp_path / "labels.txt"
+    trees.write_text("(3 (2 good) (2 play))\n(1 bad)\n(1 (2 no) (2 play))\n")
+    predicted.write_text("3\n1\n0\n")
+    return str(trees), str(predicted)
+
+
+def test_seqeval_finds_the_same(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["score", "ner", str(tagged), "--check"]) == 0
+    figures = json.loads(capsys.readouterr().out)
+    ((library, check),) = figures["check"].items()
+    assert library.startswith("seqeval ")
+    assert (check["f1"], check["accuracy"], check["f1:LOC"]) == (figures["f1"], figures["accuracy"], 0)
+
+
+def test_scikit_learn_finds_the_same(
+    tagged: Path, sentiment: tuple[str, str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    for words in (["accuracy", str(tagged)], ["sst5", *sentiment]):
+        assert main(["score", *words, "--check"]) == 0
+        figures = json.loads(capsys.readouterr().out)
+        ((library, check),) = figures["check"].items()
+        assert library.startswith("scikit-learn ")
+        assert check["accuracy"] == round(figures["accuracy"], 2)
+    assert (check["1"], check["3"]) == (50, 100)
+
+
+def test_a_score_that_another_library_does_not_find_fails(
+    tagged: Path,
+    sentiment: tuple[str, str],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def chunks_without_borders(gold: tuple[str, ...], predicted: tuple[str, ...]) -> Counts:
+        return count_entities(gold[:1], predicted[:1])
+
+    def all_right(gold: list[str], predicted: list[str]) -> Counts:
+        return count_correct(gold, gold)
+
+    monkeypatch.setattr(score, "count_entities", chunks_without_borders)
+    monkeypatch.setattr(score, "count_correct", all_right)
+    for words in (["ner", str(tagged)], ["accuracy", str(tagged)], ["sst5", *sentiment]):
+        assert main(["score", *words]) == 0
+        assert main(["score", *words, "--check"]) == 1
+        assert "\naccuracy " in capsys.readouterr().err
 
 
 def test_failures_are_one_line_with_an_exit_code(tagged: Path, capsys: pytest.CaptureFixture[str]) -> None:

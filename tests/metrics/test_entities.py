@@ -6,22 +6,14 @@ import random
 from itertools import product
 
 import pytest
-from seqeval.metrics import f1_score, precision_score, recall_score
 
 from elmo_bench.metrics.entities import count_entities, score_entities
+from elmo_bench.metrics.reference import differing, entities_by_seqeval
 
 TAGS = ["O", "B-PER", "I-PER", "B-LOC", "I-LOC"]
 
 
-def percent(gold: list[list[str]], predicted: list[list[str]]) -> tuple[float, float, float]:
-    return (
-        100 * precision_score(gold, predicted, zero_division=0),
-        100 * recall_score(gold, predicted, zero_division=0),
-        100 * f1_score(gold, predicted, zero_division=0),
-    )
-
-
-@pytest.mark.parametrize("prefixes", ["BI", "BIES"])
+@pytest.mark.parametrize("prefixes", ["BI", "BIES", "BIUL"])
 def test_summed_counts_equal_seqeval_on_random_files(prefixes: str) -> None:
     generator = random.Random(0)
     tags = ["O", "O", *(f"{prefix}-{label}" for prefix in prefixes for label in ("PER", "LOC"))]
@@ -29,19 +21,20 @@ def test_summed_counts_equal_seqeval_on_random_files(prefixes: str) -> None:
         lengths = [generator.randint(1, 12) for _ in range(generator.randint(1, 8))]
         gold, predicted = ([generator.choices(tags, k=n) for n in lengths] for _ in range(2))
         scores = score_entities(map(count_entities, gold, predicted))
-        expected = percent(gold, predicted)
-        assert (scores["precision"], scores["recall"], scores["f1"]) == pytest.approx(expected, abs=1e-9)
+        assert differing(scores, entities_by_seqeval(gold, predicted)) == []
 
 
 def test_counts_equal_seqeval_on_every_pair_of_three_tags() -> None:
     sequences = [list(tags) for tags in product(TAGS, repeat=3)]
     for gold in sequences[::3]:
         for predicted in sequences[::7]:
-            counts = count_entities(gold, predicted)
-            if counts["gold"] and counts["predicted"]:
-                assert score_entities([counts])["f1"] == pytest.approx(
-                    percent([gold], [predicted])[2], abs=1e-9
-                )
+            scores = score_entities([count_entities(gold, predicted)])
+            assert differing(scores, entities_by_seqeval([gold], [predicted])) == []
+
+
+def test_another_figure_or_a_missing_one_is_a_difference() -> None:
+    assert differing({"f1": 50.0, "recall": 10.0}, {"f1": 50.0 + 1e-6, "recall": 10.0 + 1e-12}) == ["f1"]
+    assert differing({"f1": 50.0}, {"f1": 50.0, "f1:PER": 0.0}) == ["f1:PER"]
 
 
 def test_types_are_counted_on_their_own() -> None:
