@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import importlib.metadata
 import os
-import re
 import shutil
 import sys
 from collections.abc import Callable, Iterator
@@ -13,7 +12,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from elmo_bench.cli.overrides import read_paths, take_overrides
+from packaging.requirements import Requirement
+
+from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
+from elmo_bench.commands import name_commands
 from elmo_bench.config import PathsConfig
 from elmo_bench.files import nearest_directory
 from elmo_bench.types import BenchError
@@ -52,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     for check in checks:
         print(f"{check.state:8} {check.what:18} {check.found}")
         if check.remedy:
-            print(f"{'':8} {'':18} -> {check.remedy}")
+            print(f"{'':8} {'':18} -> {name_commands(check.remedy)}")
     problems = sum(check.state == "problem" for check in checks)
     if problems:
         raise BenchError(f"{problems} of {len(checks)} checks failed; see the lines marked problem above")
@@ -72,10 +74,11 @@ def check_packages() -> Iterator[Check]:
             "note", "elmo_bench", "run from a clone", "pip install -e . makes its commands found anywhere"
         )
         declared = read_declared(Path(__file__).resolve().parents[2] / "pyproject.toml")
-    faults = [fault for text in declared if "extra ==" not in text for fault in check_requirement(text)]
+    needed = [requirement for text in declared if is_needed(requirement := Requirement(text))]
+    faults = [fault for requirement in needed for fault in check_requirement(requirement)]
     yield from faults
     if not faults:
-        yield Check("ok", "packages", f"{len(declared)} declared, all within their bounds")
+        yield Check("ok", "packages", f"{len(needed)} declared, all within their bounds")
 
 
 def read_declared(project: Path) -> list[str]:
@@ -85,26 +88,22 @@ def read_declared(project: Path) -> list[str]:
     return list(tomllib.loads(project.read_text(encoding="utf-8"))["project"]["dependencies"])
 
 
-def check_requirement(text: str) -> list[Check]:
+def is_needed(requirement: Requirement) -> bool:
+    """Whether a requirement holds here without any extra."""
+    return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
+
+
+def check_requirement(requirement: Requirement) -> list[Check]:
     """What is wrong with one dependency: nothing, or that it is absent or out of bounds."""
-    name = re.split(r"[<>=!~\[; ]", text, maxsplit=1)[0]
-    remedy = f"pip install '{text}'"
+    remedy = f"pip install '{requirement}'"
     try:
-        installed = importlib.metadata.version(name)
+        installed = importlib.metadata.version(requirement.name)
     except importlib.metadata.PackageNotFoundError:
-        return [Check("problem", name, "not installed", remedy)]
-    numbers = version_numbers(installed)
-    for bound, limit in re.findall(r"(>=|<)([0-9.]+)", text):
-        is_within = numbers >= version_numbers(limit) if bound == ">=" else numbers < version_numbers(limit)
-        if not is_within:
-            return [Check("problem", name, f"{installed}, expected {bound}{limit}", remedy)]
-    return []
-
-
-def version_numbers(version: str) -> tuple[int, ...]:
-    """The release number of a version: 2.13.0+cpu is (2, 13, 0)."""
-    match = re.match(r"[0-9]+(\.[0-9]+)*", version)
-    return tuple(int(part) for part in match[0].split(".")) if match else ()
+        return [Check("problem", requirement.name, "not installed", remedy)]
+    if requirement.specifier.contains(installed, prereleases=True):
+        return []
+    found = f"{installed}, expected {requirement.specifier}"
+    return [Check("problem", requirement.name, found, remedy)]
 
 
 def check_hardware() -> Iterator[Check]:
@@ -157,15 +156,19 @@ def check_places(paths: PathsConfig) -> Iterator[Check]:
             yield Check("note", f"paths.{name}", found, "python -m elmo_bench store clean makes room")
         else:
             yield Check("ok", f"paths.{name}", found)
-    for name, purpose in (("data", "data=open"), ("local", "data=paper"), ("vectors", "words=glove")):
-        place = getattr(paths, name)
-        if place.is_dir():
-            yield Check("ok", f"paths.{name}", str(place))
-        else:
-            remedy = (
-                f"only {purpose} needs it: paths.{name}=DIR; python -m elmo_bench tasks says what goes there"
-            )
-            yield Check("note", f"paths.{name}", f"{place} is not there", remedy)
+    for source, (name, setting) in DIRECTORIES.items():
+        remedy = f"{setting} names another directory; python -m elmo_bench tasks lists what it holds"
+        yield check_directory(name, getattr(paths, name), f"only data={source} needs it: {remedy}")
+    yield check_directory(
+        "vectors", paths.vectors, "only words=glove needs it: paths.vectors=DIR names another directory"
+    )
+
+
+def check_directory(name: str, place: Path, remedy: str) -> Check:
+    """A directory that only some runs need."""
+    if place.is_dir():
+        return Check("ok", f"paths.{name}", str(place))
+    return Check("note", f"paths.{name}", f"{place.resolve()} is not there", remedy)
 
 
 def check_computing() -> Check:

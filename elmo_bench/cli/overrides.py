@@ -11,6 +11,11 @@ from elmo_bench.config import PathsConfig
 
 OVERRIDE = re.compile(r"(\+{0,2}[A-Za-z_][\w@./]*=|~[A-Za-z_][\w@./]*)")
 
+DIRECTORIES = {  # by source: the path below which its corpora are expected, and how to name another one
+    "open": ("data", "ELMO_BENCH_DATA=DIR or paths.data=DIR"),
+    "paper": ("local", "paths.local=DIR"),
+}
+
 
 def take_overrides(parser: argparse.ArgumentParser) -> None:
     """Let a command have overrides; `main` takes them out before argparse sees the other words."""

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass
 from textwrap import fill
 
-from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
 from elmo_bench.config import HubConfig, PathsConfig, TaskConfig
 
 HELP = """list the tasks with their sources and corpora: are the data here, which licence, how to get them
@@ -60,7 +60,11 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         print(json.dumps({name: as_plain(*entry) for name, entry in listing.items()}, indent=1))
     else:
-        print("\n\n".join(describe(*entry) for entry in listing.values()))
+        missing = {
+            corpus.source for _, corpora in listing.values() for corpus in corpora if corpus.is_missing
+        }
+        parts = [describe(*entry) for entry in listing.values()]
+        print("\n\n".join([*parts, *describe_directories(missing, paths)]))
 
 
 def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]:
@@ -126,6 +130,16 @@ def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
         if corpus.get and {"missing", "hub"} & set(corpus.state.values()):
             lines.append(fill(f"        to get it: {corpus.get}", 100, subsequent_indent=" " * 10))
     return "\n".join(lines)
+
+
+def describe_directories(sources: Collection[str], paths: PathsConfig) -> list[str]:
+    """Where the corpora of some sources are expected, and how to say that they are elsewhere."""
+    lines = [
+        f"data={source}: expected below {getattr(paths, name).resolve()}; {setting} names another directory"
+        for source, (name, setting) in DIRECTORIES.items()
+        if source in sources
+    ]
+    return ["\n".join(lines)] if lines else []
 
 
 def in_words(state: Mapping[str, str]) -> str:

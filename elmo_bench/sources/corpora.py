@@ -49,7 +49,7 @@ def prepare(
     elif data.source == "files":
         root, key = Path(), "data"
     elif data.source == "open":
-        root, key = paths.data, "paths.data"
+        root, key = paths.data, "paths.data, set by ELMO_BENCH_DATA,"
     elif corpus.hub and (data.repository or not _is_in_place(corpus, paths.local)):
         names = {split: file for split, file in _single_files(corpus).items() if split in splits}
         root, key = _fetch(name, corpus.hub, names, corpus.get, data.repository, paths, say), "paths.cache"

@@ -7,6 +7,7 @@ import re
 from pathlib import Path
 
 import pytest
+from packaging.requirements import Requirement
 
 from elmo_bench.cli import doctor
 from elmo_bench.cli.main import COMMANDS, main
@@ -45,6 +46,7 @@ def test_a_corpus_is_here_split_by_split(capsys: pytest.CaptureFixture[str], tmp
     before = capsys.readouterr().out
     assert f"expected: {tmp_path / 'pos' / 'ewt-train.conllu'}" in before
     assert "to get it: UniversalDependencies/UD_English-EWT" in before
+    assert f"data=open: expected below {tmp_path}; ELMO_BENCH_DATA=DIR or" in before
     (tmp_path / "pos").mkdir()
     (tmp_path / "pos" / "ewt-dev.conllu").touch()
     assert main(command) == 0
@@ -79,20 +81,43 @@ def test_the_doctor_finds_this_machine_well(capsys: pytest.CaptureFixture[str], 
 
 
 @pytest.mark.parametrize(
-    ("requirement", "found"),
-    [("torch>=2.10", []), ("torch>=99", ["expected >=99"]), ("no-such-package>=1", ["not installed"])],
+    ("requirement", "installed", "found"),
+    [
+        ("torch>=2.10", "2.13.0+cpu", []),
+        ("torch>=2.10", "2.9.1", ["2.9.1, expected >=2.10"]),
+        ("torch>=2.10", "2.11.0rc1", []),
+        ("hydra-core<1.4,>=1.3.6", "1.3.8", []),
+        ("hydra-core<1.4,>=1.3.6", "1.4.0", ["1.4.0, expected <1.4,>=1.3.6"]),
+        ("numpy!=2.1.0", "2.1.0", ["2.1.0, expected !=2.1.0"]),
+    ],
 )
-def test_a_package_out_of_bounds_is_a_problem(requirement: str, found: list[str]) -> None:
-    checks = doctor.check_requirement(requirement)
-    assert [check.state for check in checks] == ["problem"] * len(found)
-    for check, part in zip(checks, found, strict=True):
-        assert part in check.found
-        assert check.remedy == f"pip install '{requirement}'"
+def test_a_package_out_of_bounds_is_a_problem(
+    requirement: str, installed: str, found: list[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(doctor.importlib.metadata, "version", lambda name: installed)
+    checks = doctor.check_requirement(Requirement(requirement))
+    assert [(check.state, check.found) for check in checks] == [("problem", one) for one in found]
+    assert all(check.remedy == f"pip install '{requirement}'" for check in checks)
 
 
-def test_versions_are_compared_as_numbers() -> None:
-    assert doctor.version_numbers("2.13.0+cpu") == (2, 13, 0)
-    assert doctor.version_numbers("2.9") < doctor.version_numbers("2.10")
+def test_an_absent_package_is_a_problem() -> None:
+    (check,) = doctor.check_requirement(Requirement("no-such-package>=1"))
+    assert (check.state, check.found) == ("problem", "not installed")
+
+
+def test_packages_of_extras_are_not_needed() -> None:
+    assert doctor.is_needed(Requirement("torch>=2.10"))
+    assert not doctor.is_needed(Requirement("pytest>=9; extra == 'dev'"))
+    assert not doctor.is_needed(Requirement("torch>=2.10; python_version < '3'"))
+
+
+def test_the_doctor_says_where_corpora_are_expected(
+    capsys: pytest.CaptureFixture[str], cache: str, tmp_path: Path
+) -> None:
+    assert main(["doctor", cache, f"paths.data={tmp_path / 'absent'}"]) == 0
+    printed = capsys.readouterr().out
+    assert f"{tmp_path / 'absent'} is not there" in printed
+    assert "only data=open needs it: ELMO_BENCH_DATA=DIR or paths.data=DIR" in printed
 
 
 def test_a_place_that_cannot_be_written_to_is_a_problem(
