@@ -15,6 +15,7 @@ import torch
 from torch import Tensor
 from tqdm import tqdm
 
+from elmo_bench.commands import spell_command
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
 from elmo_bench.encoders.shards import UnitFiles, Values, in_units, locked
@@ -171,7 +172,7 @@ class Store:
         if needed > free:
             raise UsageError(
                 f"{work}: it does not fit. Run with store.mode=off, make room "
-                f"(python -m elmo_bench store clean), or choose another place with paths.cache"
+                f"({spell_command('store', ['clean'])}), or choose another place with paths.cache"
             )
         self.say(work)
         files.begin()

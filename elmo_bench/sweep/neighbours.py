@@ -12,6 +12,7 @@ from tqdm import tqdm
 
 from elmo_bench import sources
 from elmo_bench.catalog import list_tasks, read_task
+from elmo_bench.commands import spell_command
 from elmo_bench.config import (
     Config,
     DataConfig,
@@ -255,7 +256,7 @@ def find_sentences(name: str, paths: PathsConfig, say: Say) -> Sentences:
     if task_name not in known:
         raise DataMissingError(
             f"{name}: no such file, and no such corpus{nearest(task_name, known)}; give a file of one "
-            f"sentence per line, {WORLD}, or TASK/CORPUS as `python -m elmo_bench tasks` lists them"
+            f"sentence per line, {WORLD}, or TASK/CORPUS as `{spell_command('tasks')}` lists them"
         )
     return training_text(task_name, corpus_name, paths, say)
 
