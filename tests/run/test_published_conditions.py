@@ -36,6 +36,11 @@ def test_a_published_condition_is_what_its_configuration_makes(name: str, machin
     assert name == f"{record.condition}-s{record.seed}" == f"{condition_of(identity)}-s{record.seed}"
 
 
+def test_a_published_record_says_what_its_size_prescribes_of_the_training_set() -> None:
+    """A report reads it there and not in conf/size, which the reader of a record need not have."""
+    assert [name for name, record in PUBLISHED.items() if "size_fraction" not in record.config] == []
+
+
 @pytest.mark.parametrize("name", sorted(PUBLISHED)[:1])
 def test_where_the_code_of_a_task_lies_is_not_part_of_a_condition(name: str, machine: dict[str, Any]) -> None:
     record = PUBLISHED[name]

@@ -11,6 +11,7 @@ from tests.conftest import PROJECT
 
 PAGES = (
     "README.md",
+    "CHANGELOG.md",
     *sorted(f"docs/{path.name}" for path in (PROJECT / "docs").glob("*.md")),
 )
 
