@@ -21,6 +21,7 @@ from elmo_bench.sources import hub
 from elmo_bench.types import DataMissingError, Say, SplitFiles, UsageError
 
 SPLITS = ("train", "dev", "test")
+SET_BY = {"paths.data": "; ELMO_BENCH_DATA=DIR sets it"}  # in the environment
 
 
 @dataclass(frozen=True)
@@ -49,7 +50,7 @@ def prepare(
     elif data.source == "files":
         root, key = Path(), "data"
     elif data.source == "open":
-        root, key = paths.data, "paths.data, set by ELMO_BENCH_DATA,"
+        root, key = paths.data, "paths.data"
     elif corpus.hub and (data.repository or not _is_in_place(corpus, paths.local)):
         names = {split: file for split, file in _single_files(corpus).items() if split in splits}
         root, key = _fetch(name, corpus.hub, names, corpus.get, data.repository, paths, say), "paths.cache"
@@ -129,7 +130,6 @@ def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> Split
     for path in paths:
         if not path.is_file():
             how = corpus.get or f"put the file there or point {key} elsewhere"
-            raise DataMissingError(
-                f"{path}: no such file (the {split} split; {key} is {root}). To get it: {how}"
-            )
+            where = f"the {split} split; {key} is {root}{SET_BY.get(key, '')}"
+            raise DataMissingError(f"{path}: no such file ({where}). To get it: {how}")
     return SplitFiles(split, corpus.format, paths, corpus.options)

@@ -35,7 +35,7 @@ def own_files(directory: Path, **contents: str) -> list[str]:
         (
             ["task=ner", "data=open", "elmo=none", "words=random", "paths.data=absent"],
             3,
-            "paths.data is absent",
+            "paths.data is absent; ELMO_BENCH_DATA=DIR sets it",
         ),
         (["task=ner", "data=open", "paths.vectors=absent"], 3, "no such file"),
     ],
