@@ -32,6 +32,10 @@ def find_class(path: str, base: type[Any], key: str) -> type[Any]:
     module_name, _, class_name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
+    except ModuleNotFoundError as error:
+        raise UsageError(
+            f"{key}={path}: cannot be loaded ({error}); --config-dir DIR names a directory of your own"
+        ) from error
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
     if not isinstance(found, type) or found is base or base not in found.__mro__:

@@ -11,8 +11,9 @@ from elmo_bench.files import write_atomically
 
 HELP = """build the workspace and the report of the ablations in Weights & Biases
 
-Panels for Tables 1 to 3, Figures 1 and 2 and the learning curves, filled by runs with tracking=wandb. Without
-an account, or offline, it says what it would build and writes the specification to a file."""
+A section for every experiment that shows runs in a table or figure, and the learning curves; runs with
+tracking=wandb fill them. Without an account, or offline, it says what it would build and writes the
+specification to a file."""
 EXAMPLE = (
     "python -m elmo_bench dashboard --entity me --project elmo_bench\n"
     "  python -m elmo_bench dashboard --offline --output dashboard.json"
@@ -39,13 +40,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Save workspace and report, or write down what they would be."""
-    from elmo_bench.catalog import list_tasks
+    from elmo_bench.catalog import list_tables, list_tasks
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
     from elmo_bench.run.tracking import has_wandb_key
 
     project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
-    sections = plan_dashboard(list_tasks())
+    sections = plan_dashboard(list_tables(), list_tasks())
     is_offline = os.environ.get("WANDB_MODE") in ("offline", "disabled")
     if not (arguments.offline or is_offline) and has_wandb_key():
         from elmo_bench.dashboard.saving import save

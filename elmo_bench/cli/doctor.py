@@ -15,7 +15,7 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
-from elmo_bench.commands import name_commands
+from elmo_bench.commands import spell_command
 from elmo_bench.config import PathsConfig
 from elmo_bench.files import nearest_directory
 from elmo_bench.types import BenchError
@@ -54,7 +54,7 @@ def run(arguments: argparse.Namespace) -> None:
     for check in checks:
         print(f"{check.state:8} {check.what:18} {check.found}")
         if check.remedy:
-            print(f"{'':8} {'':18} -> {name_commands(check.remedy)}")
+            print(f"{'':8} {'':18} -> {check.remedy}")
     problems = sum(check.state == "problem" for check in checks)
     if problems:
         raise BenchError(f"{problems} of {len(checks)} checks failed; see the lines marked problem above")
@@ -153,11 +153,11 @@ def check_places(paths: PathsConfig) -> Iterator[Check]:
                 f"choose another place: paths.{name}=DIR",
             )
         elif free < LITTLE_ROOM:
-            yield Check("note", f"paths.{name}", found, "python -m elmo_bench store clean makes room")
+            yield Check("note", f"paths.{name}", found, f"{spell_command('store', ['clean'])} makes room")
         else:
             yield Check("ok", f"paths.{name}", found)
     for source, (name, setting) in DIRECTORIES.items():
-        remedy = f"{setting} names another directory; python -m elmo_bench tasks lists what it holds"
+        remedy = f"{setting} names another directory; {spell_command('tasks')} lists what it holds"
         yield check_directory(name, getattr(paths, name), f"only data={source} needs it: {remedy}")
     yield check_directory(
         "vectors", paths.vectors, "only words=glove needs it: paths.vectors=DIR names another directory"

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.commands import spell_run
 from elmo_bench.files import write_atomically
 from elmo_bench.hashing import hash_file
 from elmo_bench.records import PerplexityRecord, Record, read_model_record, read_record, write_record
@@ -52,7 +53,9 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         finished = find_finished(paths.runs, paths.models)
         if not finished:
-            raise DataMissingError(f"{paths.runs}: no finished runs there; python run.py task=ner makes one")
+            raise DataMissingError(
+                f"{paths.runs}: no finished runs there; {spell_run(['task=ner'])} makes one"
+            )
     left = [(item, reason) for item in finished if (reason := why_not(item.record))]
     if left and arguments.places:
         raise UsageError(f"{left[0][0].path.parent}: {left[0][1]}, never published")

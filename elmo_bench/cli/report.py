@@ -5,8 +5,9 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
+from elmo_bench.catalog import list_choices, list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.commands import spell_command, spell_run
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
@@ -59,15 +60,16 @@ def run(arguments: argparse.Namespace) -> None:
         for problem in published.problems:
             print(f"warning: {problem}")
         raise DataMissingError(
-            f"{directory}: no published runs there; python run.py -m +experiment=table1 makes some "
-            "and python -m elmo_bench publish puts them there"
+            f"{directory}: no published runs there; {spell_run(['+experiment=table1'], sweep=True)} makes "
+            f"some and {spell_command('publish')} puts them there"
         )
     records = [item.record for item in published.runs]
     scores, problems = find_scores(records)
     tables = list_tables()
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
     referee = Referee(scores, resamples, problems=[*problems, *unclear])
-    report = assemble(ReportInputs(published, referee, tables, tasks, list_findings()))
+    sizes = frozenset(list_choices("size"))
+    report = assemble(ReportInputs(published, referee, tables, tasks, list_findings(), sizes))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),

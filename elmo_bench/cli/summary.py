@@ -6,6 +6,7 @@ import argparse
 from pathlib import Path
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.commands import spell_command
 from elmo_bench.files import write_atomically
 from elmo_bench.records import read_records
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
@@ -44,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
     ]
     if not records:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
-        raise DataMissingError(f"{directory}: no records{which}; python -m elmo_bench publish makes some")
+        raise DataMissingError(f"{directory}: no records{which}; {spell_command('publish')} makes some")
     print(summarise(records))
 
 
@@ -59,7 +60,7 @@ def print_gains(arguments: argparse.Namespace) -> None:
     if not gains:
         raise DataMissingError(
             f"{records}: no task has published runs with and without ELMo on source "
-            f"{arguments.source}; python -m elmo_bench publish copies finished runs there"
+            f"{arguments.source}; {spell_command('publish')} copies finished runs there"
         )
     if arguments.figure:
         write_atomically(arguments.figure, draw_gains(gains, f"{arguments.source} data").encode())

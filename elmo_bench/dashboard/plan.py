@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-SCORE = "dev/score"
-PLACES = ("input", "output")
+from elmo_bench.commands import spell_run
+from elmo_bench.config import TableConfig
+
+POINTS = ("input", "output")  # where ELMo enters a head
 LAYERS = 3  # of a biLM: the token layer and two LSTMs
 
 
@@ -33,62 +35,64 @@ class SectionPlan:
     panels: tuple[PanelPlan, ...]
 
 
-def plan_dashboard(tasks: Sequence[str]) -> list[SectionPlan]:
-    """Tables 1 to 3, Figures 1 and 2, and the learning curves, for the tasks there are."""
-
-    def those(*wanted: str) -> tuple[str, ...]:
-        return tuple(task for task in wanted if task in tasks) or tuple(tasks)
-
-    def scores(title: str, metric: str = SCORE) -> tuple[PanelPlan, ...]:
-        return (PanelPlan("bars", title, (metric,)),)
-
-    ablated = those("squad", "snli", "srl")
-    return [
-        SectionPlan(
-            "Table 1: without and with ELMo",
-            "Test scores, means over seeds with their standard deviation.",
-            "python run.py -m +experiment=table1 tracking=wandb",
-            those("squad", "snli", "srl", "coref", "ner", "sst5"),
-            scores("test score", "test/score"),
-        ),
-        SectionPlan(
-            "Table 2: which layers",
-            "Dev scores: the last layer alone, all with lambda 1 (nearly average), all with lambda 0.001.",
-            "python run.py -m +experiment=table2 tracking=wandb",
-            ablated,
-            scores("dev score by layers and lambda"),
-        ),
-        SectionPlan(
-            "Table 3: where ELMo is added",
-            "Dev scores: before the first RNN, after it, at both places.",
-            "python run.py -m +experiment=table3 tracking=wandb",
-            ablated,
-            scores("dev score by place"),
-        ),
-        SectionPlan(
-            "Figure 1: sample efficiency",
-            "Dev scores on nested parts of the training set, a logarithmic axis.",
-            "python run.py -m +experiment=figure1 tracking=wandb",
-            those("snli", "srl"),
-            (PanelPlan("points", "dev score by fraction", (SCORE,), x="fraction"),),
-        ),
-        SectionPlan(
-            "Figure 2: layer weights",
-            "s = softmax(w) at each place where ELMo is added; a third each is where training starts.",
-            "python run.py -m +experiment=figure2 tracking=wandb",
-            tuple(tasks),
-            tuple(PanelPlan("bars", f"layer weights at {place}", weights_at(place)) for place in PLACES),
-        ),
-        SectionPlan(
-            "Learning curves",
-            "Dev score and training loss after every epoch.",
-            "python run.py -m task=ner elmo=none,paper seed=1,2,3 tracking=wandb",
-            tuple(tasks),
-            (PanelPlan("lines", "dev score", ("dev",)), PanelPlan("lines", "training loss", ("loss",))),
-        ),
-    ]
+def plan_dashboard(tables: Mapping[str, TableConfig], tasks: Sequence[str]) -> list[SectionPlan]:
+    """A section for every experiment whose runs a table or figure shows, then what has no experiment."""
+    ordered = sorted(tables.items(), key=lambda item: (item[1].position, item[0]))
+    sections = [plan_section(name, table, tasks) for name, table in ordered if table.kind in PANELS]
+    scored = {task for table in tables.values() if table.kind == "scores" for task in table.tasks}
+    return [*sections, *plan_further([task for task in tasks if task not in scored]), plan_curves(tasks)]
 
 
-def weights_at(place: str) -> tuple[str, ...]:
-    """The summary's names of the layer weights of one place."""
-    return tuple(f"elmo/{place}/layer_{layer}" for layer in range(LAYERS))
+def plan_section(name: str, table: TableConfig, tasks: Sequence[str]) -> SectionPlan:
+    """The panels of one experiment, for its tasks; every task learns layer weights."""
+    of_all = table.kind == "layer_weights" or not table.tasks
+    return SectionPlan(
+        table.title,
+        table.about,
+        spell_run([f"+experiment={name}", "tracking=wandb"], sweep=True),
+        tuple(tasks if of_all else table.tasks),
+        tuple(PANELS[table.kind](table)),
+    )
+
+
+def plan_further(tasks: Sequence[str]) -> Iterator[SectionPlan]:
+    """The scores of tasks that no experiment has."""
+    if tasks:
+        panel = PanelPlan("bars", "test score", ("test/score",))
+        text = "Test scores without and with ELMo."
+        yield SectionPlan("Further tasks", text, _compare(tasks), tuple(tasks), (panel,))
+
+
+def plan_curves(tasks: Sequence[str]) -> SectionPlan:
+    """The learning curves of every task."""
+    panels = (PanelPlan("lines", "dev score", ("dev",)), PanelPlan("lines", "training loss", ("loss",)))
+    text = "Dev score and training loss after every epoch."
+    return SectionPlan("Learning curves", text, _compare(tasks), tuple(tasks), panels)
+
+
+def _compare(tasks: Sequence[str]) -> str:
+    words = [f"task={','.join(tasks)}", "elmo=none,paper", "seed=1,2,3", "tracking=wandb"]
+    return spell_run(words, sweep=True)
+
+
+def _scores(table: TableConfig) -> Iterator[PanelPlan]:
+    yield PanelPlan("bars", f"{table.split} score", (f"{table.split}/score",))
+
+
+def _efficiency(table: TableConfig) -> Iterator[PanelPlan]:
+    yield PanelPlan("points", f"{table.split} score by fraction", (f"{table.split}/score",), x="fraction")
+
+
+def _weights(table: TableConfig) -> Iterator[PanelPlan]:
+    for point in POINTS:
+        metrics = tuple(f"elmo/{point}/layer_{layer}" for layer in range(LAYERS))
+        yield PanelPlan("bars", f"layer weights at {point}", metrics)
+
+
+PANELS: dict[
+    str, Callable[[TableConfig], Iterator[PanelPlan]]
+] = {  # by kind of table; the others show no runs
+    "scores": _scores,
+    "sample_efficiency": _efficiency,
+    "layer_weights": _weights,
+}

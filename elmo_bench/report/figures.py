@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from statistics import mean
 
+from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
@@ -171,13 +172,17 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
             if sum(bool(a and b) for a, b in pairs.values()) > 1:
                 figures.append(_efficiency_figure(name, table, task, block, pairs))
         if rows:
-            tables.append(_efficiency_table(name, table, block, rows))
+            tables.append(_efficiency_table(name, table, block, rows, inputs))
     empty = (_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
 def _efficiency_table(
-    name: str, table: TableConfig, block: Block, rows: dict[str, list[tuple[Cell, ...]]]
+    name: str,
+    table: TableConfig,
+    block: Block,
+    rows: dict[str, list[tuple[Cell, ...]]],
+    inputs: ReportInputs,
 ) -> Table:
     columns = (
         "Task", "Training set", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", TESTS,
@@ -193,7 +198,7 @@ def _efficiency_table(
         columns,
         adjust_tests(columns, [row for own in rows.values() for row in own]),
         tuple(notes_of(block)),
-        (command_for(name, missing, block),) if missing else (),
+        (command_for(name, missing, block, inputs.sizes),) if missing else (),
     )
 
 
@@ -244,6 +249,6 @@ def _efficiency_figure(name: str, table: TableConfig, task: ShownTask, block: Bl
 
 def _nothing(name: str, title: str) -> Table:
     """What stands where there is no run at all."""
-    command = f"python run.py -m +experiment={name} data={UNUSED.source}"
+    command = spell_run([f"+experiment={name}", f"data={UNUSED.source}"], sweep=True)
     caption = caption_of(title, "dev", UNUSED)
     return Table(name, describe_block(UNUSED), caption, ("Runs",), ((NO_RUN,),), (), (command,))

@@ -7,6 +7,7 @@ import io
 import re
 from collections.abc import Iterator, Sequence
 
+from elmo_bench.commands import spell_command
 from elmo_bench.report.model import Cell, Report, Section, Table
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~])")
@@ -87,7 +88,7 @@ def escape_markdown(text: str) -> str:
 def write_latex(report: Report) -> str:
     """tables.tex: one table environment per block, to be read with \\input."""
     head = [
-        "% Needs booktabs, graphicx and inputenc with utf8. Made by python -m elmo_bench report.",
+        f"% Needs booktabs, graphicx and inputenc with utf8. Made by {spell_command('report')}.",
         *(f"% warning: {_one_line(warning)}" for warning in report.warnings),
     ]
     tables = [_latex_table(table) for section in report.sections for table in section.tables]

@@ -35,6 +35,7 @@ class ReportInputs:
     tables: Mapping[str, TableConfig]  # by experiment
     tasks: Mapping[str, ShownTask]  # those of the tables first
     families: Mapping[str, FamilyConfig] = field(default_factory=dict)  # of findings
+    sizes: frozenset[str] = frozenset({"paper"})  # what size=NAME can choose
     warnings: list[str] = field(default_factory=list)
     shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from elmo_bench.commands import spell_command
 from elmo_bench.config import TableConfig
 from elmo_bench.records import Context, NeighboursRecord
 from elmo_bench.report.cells import NO_RUN, text
@@ -24,7 +25,7 @@ def build_neighbours(name: str, table: TableConfig, inputs: ReportInputs) -> Sec
         rows.append((text("paper, biLM"), text(source), Cell((found,), "paper")))
     ours = [row for record in inputs.published.neighbours for row in _neighbour_rows(record)]
     rows += ours
-    commands = () if ours else ("python -m elmo_bench neighbours play --help",)
+    commands = () if ours else (spell_command("neighbours", ["play", "--help"]),)
     if not ours:
         rows.append((text("here"), text("play"), NO_RUN))
     built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), (), commands)

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
 from elmo_bench.records import PerplexityRecord
 from elmo_bench.report.cells import NO_RUN, NOTHING, text
@@ -36,7 +37,7 @@ def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> S
             missing.append(task)
         rows += [(text(label), *theirs, *row) for row in ours]
     tasks = ",".join(dict.fromkeys(missing))
-    commands = (f"python run.py -m +experiment={name} task={tasks}",) if missing else ()
+    commands = (spell_run([f"+experiment={name}", f"task={tasks}"], sweep=True),) if missing else ()
     built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands)
     return Section(name, table.title, table.about, (built,))
 

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
 
+from elmo_bench.commands import spell_run
 from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.report.cells import (
     NO_RUN,
@@ -155,7 +156,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
             )
         if any(NO_RUN in cells for cells in built):
             missing.append(name)
-    commands = (command_for(scored.experiment, missing, block),) if missing else ()
+    commands = (command_for(scored.experiment, missing, block, inputs.sizes),) if missing else ()
     return Table(
         name=scored.name,
         block=describe_block(block),
@@ -227,13 +228,13 @@ def notes_of(block: Block) -> list[str]:
     return []
 
 
-def command_for(experiment: str, tasks: Sequence[str], block: Block) -> str:
-    """The command that fills the empty cells of a block."""
-    words = [f"python run.py -m +experiment={experiment} task={','.join(tasks)} data={block.source}"]
+def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Collection[str]) -> str:
+    """The command that fills the empty cells of a block; a size is named unless the source chooses it."""
+    words = [f"+experiment={experiment}", f"task={','.join(tasks)}", f"data={block.source}"]
     if block.source != GENERATED:
         words.append(f"data.corpus={block.corpus}")
     if block.encoder:
         words.append(f"encoder={block.encoder}")
-    if block.size == "paper" and block.source != "paper":
-        words.append("size=paper")
-    return " ".join(words)
+    if block.size in sizes and block.size != block.source:
+        words.append(f"size={block.size}")
+    return spell_run(words, sweep=True)

@@ -216,6 +216,8 @@ def shorten(error: Exception) -> str:
     key = next((line.partition("full_key:")[2].strip() for line in lines if "full_key:" in line), "")
     if match := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'", lines[0]):
         return f"{match[1]}: several values are a sweep: add -m"
+    if match := re.match(r"Interpolation key '([^']+)' not found", lines[0]):
+        return f"{match[1]}: a value is needed" + (f" ({key} reads it)" if key else "")
     if lines[0].startswith("Missing mandatory value"):
         return f"{key}: a value is needed"
     return f"{key}: {lines[0]}" if key and key not in lines[0] else lines[0]

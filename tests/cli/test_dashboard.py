@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.catalog import list_tables
 from elmo_bench.cli.main import main
 from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig
@@ -17,7 +18,7 @@ from elmo_bench.run.tracked import summarise_run
 from tests.conftest import PROJECT
 from tests.support.composition import TASKS, run_config
 
-SECTIONS = plan_dashboard(TASKS)
+SECTIONS = plan_dashboard(list_tables(), TASKS)
 
 
 @pytest.fixture

@@ -9,7 +9,7 @@ import pytest
 from tests.conftest import PROJECT
 from tests.support.markdown import PAGES, anchors, existing, links, named_paths, read_page
 
-PLACEHOLDERS = re.compile(r"(?:.*/)?(?:NAME|TASK|DIR)\b.*|mine/.*|results/(?:runs|cache|models)/.*")
+PLACEHOLDERS = re.compile(r"(?:.*/)?(?:NAME|TASK|DIR)(?:\b|_).*|mine/.*|results/(?:runs|cache|models)/.*")
 """Paths with names to be chosen, those of the reader's own files, and those that exist only after a run."""
 
 
