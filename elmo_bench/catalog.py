@@ -27,6 +27,12 @@ def list_choices(group: str) -> dict[str, Path]:
     return choices
 
 
+def list_plugins(group: str) -> dict[str, str]:
+    """The dotted path of the class that each file of a group names."""
+    named = {name: _read_file(path, resolve=False) for name, path in list_choices(group).items()}
+    return {name: str(values["plugin"]) for name, values in named.items() if "plugin" in values}
+
+
 def list_tasks() -> list[str]:
     """The name of every task."""
     return sorted(list_choices("task"))

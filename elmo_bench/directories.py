@@ -55,6 +55,6 @@ def _conf_of(point: EntryPoint) -> Path:
     if conf is None or not conf.is_dir():
         raise UsageError(
             f"entry point {point.group}: {point.name} = {point.value}: expected a package {package} "
-            "with a directory conf"
+            f"with a directory conf; correct or uninstall {point.dist.name if point.dist else package}"
         )
     return conf

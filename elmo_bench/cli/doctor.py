@@ -18,7 +18,7 @@ from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
 from elmo_bench.commands import spell_command
 from elmo_bench.config import PathsConfig
 from elmo_bench.files import nearest_directory
-from elmo_bench.types import BenchError
+from elmo_bench.types import BenchError, UsageError
 
 HELP = """check this machine and this installation: versions, processor, places, a tiny computation, W&B
 
@@ -26,6 +26,7 @@ Every line that is not `ok` says what to do. Exit code 1 where something keeps r
 EXAMPLE = "python -m elmo_bench doctor\n  python -m elmo_bench doctor paths.cache=/scratch/cache"
 
 OLDEST_PYTHON = (3, 11)
+OURS = "elmo_bench."  # begins the dotted path of every plug-in of this package
 LITTLE_ROOM = 5e9  # bytes
 TOLERANCE = 1e-5  # of the engine beside the plain model, as its tests have it
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
@@ -50,7 +51,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print one line per check, and what to do about those that are not well."""
     paths = read_paths(arguments)
-    checks = [*check_packages(), *check_hardware(), *check_places(paths), check_computing(), check_tracking()]
+    checks = [
+        *check_packages(),
+        *check_hardware(),
+        *check_places(paths),
+        *check_plugins(),
+        check_computing(),
+        check_tracking(),
+    ]
     for check in checks:
         print(f"{check.state:8} {check.what:18} {check.found}")
         if check.remedy:
@@ -169,6 +177,24 @@ def check_directory(name: str, place: Path, remedy: str) -> Check:
     if place.is_dir():
         return Check("ok", f"paths.{name}", str(place))
     return Check("note", f"paths.{name}", f"{place.resolve()} is not there", remedy)
+
+
+def check_plugins() -> Iterator[Check]:
+    """Whether the tasks and encoders of installed packages and of --config-dir can be loaded."""
+    from elmo_bench.catalog import list_plugins
+    from elmo_bench.encoders.protocol import EncoderPlugin
+    from elmo_bench.plugins import find_class
+    from elmo_bench.task import Task
+
+    for group, base in (("task", Task), ("encoder", EncoderPlugin)):
+        for name, path in list_plugins(group).items():
+            if path.startswith(OURS):
+                continue
+            try:
+                find_class(path, base, f"{group}.plugin")
+                yield Check("ok", f"{group} {name}", path)
+            except UsageError as error:
+                yield Check("problem", f"{group} {name}", str(error), "docs/EXTENDING.md has an example")
 
 
 def check_computing() -> Check:

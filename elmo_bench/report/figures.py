@@ -37,6 +37,7 @@ Learnt = dict[str, list[Run]]
 Pairs = dict[float, tuple[Seeds, Seeds]]
 """Runs without and with ELMo, by fraction of the training set."""
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
+OURS = "elmo_bench."  # begins the dotted path of our encoders, which are biLMs or have one layer
 
 
 def learning_curves(inputs: ReportInputs) -> Section:
@@ -115,18 +116,22 @@ def _weights(run: Run, place: str) -> list[float]:
     return list((record.learnt.get(place) or {}).get("weights", ())) if mixes else []
 
 
-def layer_names(count: int) -> list[str]:
-    """From below; an encoder of another depth has numbers."""
-    return list(LOWEST) if count == len(LOWEST) else [f"layer {number}" for number in range(count)]
+def name_layers(learnt: Learnt, place: str) -> list[str]:
+    """From below; the layers of an encoder that is no biLM, or of another depth, have numbers."""
+    run = next(iter(learnt.values()))[0]
+    count = len(_weights(run, place))
+    plugin = run.record.config.get("encoder", {}).get("plugin", OURS)  # older records have ours
+    is_bilm = plugin.startswith(OURS) and count == len(LOWEST)
+    return list(LOWEST) if is_bilm else [f"layer {number}" for number in range(count)]
 
 
 def _weight_map(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Figure:
     columns = {
         sign(task, runs): [mean(column) for column in _by_layer(runs, place)] for task, runs in learnt.items()
     }
-    count = max(map(len, columns.values()))
-    values = [[column[layer] for column in columns.values()] for layer in reversed(range(count))]
-    svg = draw_heat_map(f"Layer weights at the {place}", list(columns), layer_names(count)[::-1], values)
+    names = name_layers(learnt, place)
+    values = [[column[layer] for column in columns.values()] for layer in range(len(names))]
+    svg = draw_heat_map(f"Layer weights at the {place}", list(columns), names[::-1], values[::-1])
     return Figure(name, explain_sign(caption_of(title, "training", block), svg), svg)
 
 
@@ -136,14 +141,13 @@ def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
 
 
 def _weight_table(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Table:
-    count = max(len(_weights(run, place)) for runs in learnt.values() for run in runs)
     rows = []
     for task, runs in learnt.items():
         found = [spread(column) for column in _by_layer(runs, place)]
         cells = [measured_cell(one, runs, (spell_spread(one),)) for one in found]
         rows.append((text(task), text(place), *cells, text(str(len(runs)))))
     caption = caption_of(title, "training", block)
-    columns = ("Task", "Place", *layer_names(count), "n")
+    columns = ("Task", "Place", *name_layers(learnt, place), "n")
     return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -51,10 +52,18 @@ def list_texts(printed: Mapping[str, Any], inputs: ReportInputs) -> Texts:
     }
     order = {label: described[label] for label in printed if label in described}
     further = {label: place for label, place in described.items() if label not in order}
-    covered = {task for task, _ in described.values()}
-    tuned = sorted({record.finetuned.task for record in inputs.published.perplexities} - covered)
-    ours: Texts = {inputs.tasks[task].title if task in inputs.tasks else task: (task, ()) for task in tuned}
-    return order | further | ours
+    return order | further | _list_others(described, inputs)
+
+
+def _list_others(described: Texts, inputs: ReportInputs) -> Texts:
+    """The texts that have records and that no task's file describes."""
+    measured: dict[str, set[str]] = defaultdict(set)
+    for record in inputs.published.perplexities:
+        measured[record.finetuned.task] |= record.streams.keys()
+    for task, streams in described.values():
+        measured[task] -= set(streams) or measured[task]
+    titles = {name: task.title for name, task in inputs.tasks.items()}
+    return {titles.get(task, task): (task, tuple(sorted(left))) for task, left in measured.items() if left}
 
 
 def _paper_perplexity(entry: Mapping[str, Any] | None) -> Cell:

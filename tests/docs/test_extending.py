@@ -32,8 +32,8 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_runs(
     command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
-    libraries = [root / "library"] if "--config-dir" in command else [root / "installed"]
-    with fresh_process(root, *libraries):
+    installed = [] if "--config-dir" in command else [root / "installed"]
+    with fresh_process(root, root / "library", *installed):
         code = run_command(command, monkeypatch)
     assert code == 0, capfd.readouterr().err
 

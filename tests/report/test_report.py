@@ -6,7 +6,7 @@ import csv
 import io
 import json
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from html.parser import HTMLParser
 from pathlib import Path
 from typing import Any
@@ -49,14 +49,18 @@ EVIL = "<script>alert('1')</script> & | ` \\ {x} $y_1^2$ % # ~ *b* [l](u)\nnew l
 
 
 def build(
-    directory: Path, resamples: int = 200, families: Mapping[str, FamilyConfig] | None = None
+    directory: Path,
+    resamples: int = 200,
+    families: Mapping[str, FamilyConfig] | None = None,
+    sizes: Collection[str] = ("paper",),
 ) -> Report:
     published = read_published(directory)
     records = [run.record for run in published.runs]
     scores = {record.task: score_accuracy for record in records}
     tasks, problems = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
     referee = Referee(scores, resamples, problems=problems)
-    return assemble(ReportInputs(published, referee, list_tables(), tasks, families or {}))
+    inputs = ReportInputs(published, referee, list_tables(), tasks, families or {}, frozenset(sizes))
+    return assemble(inputs)
 
 
 def table(report: Report, name: str, block: str = "encoder sample") -> Table:
@@ -387,6 +391,61 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     assert "| CoNLL-2003 (NER) | 103.2 | 46.3 | small, open, wikigold, text | 103.25 | 46.50 |" in text
     assert "A \\[play\\] ." in text
     assert "| here, glove.txt | play | game |" in text
+
+
+def test_perplexities_that_no_text_of_the_paper_names_are_shown(records: Path) -> None:
+    """A task that is not registered here, and a further stream of one whose texts are listed by stream."""
+    for task, streams in (("emotion", ("text", "title")), ("squad", ("context", "title"))):
+        figures = make_model()["streams"]["text"]
+        tuned = {**make_model()["finetuned"], "task": task}
+        path = records / "model" / "record.json"
+        path.parent.mkdir(exist_ok=True)
+        path.write_text(json.dumps(make_model(finetuned=tuned, streams=dict.fromkeys(streams, figures))))
+        record = read_model_record(path)
+        assert record
+        path.unlink()
+        write_record(records / f"{task}.json", record)
+    rows = table(build(records), "table7_perplexity", "").rows
+    shown = [(cells[0].text, cells[3].text) for cells in rows if "wikigold" in cells[3].text]
+    assert [(label, model.rpartition(" ")[2]) for label, model in shown] == [
+        ("SQuAD context", "context"),
+        ("emotion", "text"),
+        ("emotion", "title"),
+        ("SQuAD", "title"),
+    ]
+
+
+@pytest.mark.parametrize(
+    ("plugin", "names"),
+    [
+        ("elmo_bench.encoders.bilm.FileBilm", ("token layer", "LSTM 1", "LSTM 2")),
+        ("bert.Bert", ("layer 0", "layer 1", "layer 2")),
+    ],
+)
+def test_only_a_bilm_has_lstms(tmp_path: Path, plugin: str, names: tuple[str, ...]) -> None:
+    record = make_record("ner", 1, 20, ELMO)
+    config = {**record.config, "encoder": {"plugin": plugin}}
+    publish(tmp_path, record.model_copy(update={"config": config}), 20)
+    assert table(build(tmp_path), "figure2").columns == ("Task", "Place", *names, "n")
+
+
+def test_counts_of_another_version_of_a_task_are_not_tested_with(tmp_path: Path) -> None:
+    for right, elmo in ((20, NONE), (30, ELMO)):
+        scores = {split: {"macro_f1": 100 * right / 40} for split in ("dev", "test")}
+        publish(tmp_path, make_record("ner", 1, right, elmo, metric="macro_f1", scores=scores), right)
+    report = build(tmp_path)
+    assert row(table(report, "table1"), "NER", "+ ELMo")["Gain"].value == pytest.approx(25)
+    assert any("do not make the score of its record" in warning for warning in report.warnings)
+
+
+def test_a_size_that_was_chosen_is_part_of_the_command(tmp_path: Path) -> None:
+    for size in ("open", "by_default", "paper", "quick"):
+        place = {"source": "open", "corpus": "wikigold", "size": size, "identity": {"size": size}}
+        publish(tmp_path, make_record("ner", 1, 20, NONE, **place), 20)
+    report = build(tmp_path, sizes={"paper", "quick"})
+    (section,) = (section for section in report.sections if section.name == "table1")
+    chosen = {command.rpartition(" ")[2] for found in section.tables for command in found.commands}
+    assert chosen == {"data.corpus=wikigold", "size=paper", "size=quick"}
 
 
 def test_the_same_records_make_the_same_bytes(records: Path) -> None:

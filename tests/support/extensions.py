@@ -86,13 +86,12 @@ def install_package(root: Path) -> Path:
     """The page's package as pip would install it, in a directory for sys.path."""
     project = tomllib.loads((root / "moods" / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     installed = root / "installed"
-    task = (root / "mine" / "task" / "mood.yaml").read_text(encoding="utf-8")
     _write(installed / "moods" / "__init__.py", "")
-    _write(installed / "moods" / "mood.py", (root / "mine" / "mood.py").read_text(encoding="utf-8"))
-    _write(
-        installed / "moods" / "conf" / "task" / "mood.yaml",
-        task.replace("mood.MoodTask", "moods.mood.MoodTask"),
-    )
+    for path in (root / "mine").rglob("*.py"):
+        _write(installed / "moods" / path.name, path.read_text(encoding="utf-8"))
+    for path in (root / "mine").rglob("*.yaml"):
+        text = path.read_text(encoding="utf-8").replace("plugin: ", "plugin: moods.")
+        _write(installed / "moods" / "conf" / path.relative_to(root / "mine"), text)
     points = [
         f"[{group}]\n" + "".join(f"{name} = {value}\n" for name, value in entries.items())
         for group, entries in project["entry-points"].items()
