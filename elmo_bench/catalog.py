@@ -12,7 +12,7 @@ from omegaconf import OmegaConf
 from yaml import YAMLError
 
 from elmo_bench.config import FamilyConfig, TableConfig, TaskConfig, nearest, read_config
-from elmo_bench.directories import directories
+from elmo_bench.directories import CONF, directories
 from elmo_bench.types import UsageError
 
 
@@ -25,6 +25,12 @@ def list_choices(group: str) -> dict[str, Path]:
                 raise UsageError(f"{path}: {choices[path.stem]} has this name already; choose another one")
             choices[path.stem] = path
     return choices
+
+
+def check_names() -> None:
+    """Refuse files that would be hidden by another one of their name, whichever group they are in."""
+    for group in sorted(path.name for path in CONF.iterdir() if path.is_dir()):
+        list_choices(group)
 
 
 def list_plugins(group: str) -> dict[str, str]:

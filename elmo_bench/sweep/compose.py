@@ -24,7 +24,7 @@ from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
-from elmo_bench.catalog import add_corpora
+from elmo_bench.catalog import add_corpora, check_names
 from elmo_bench.config import PathsConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
 from elmo_bench.types import UsageError
@@ -155,6 +155,7 @@ class Composer:
 @contextmanager
 def open_composer(overrides: Sequence[str] = ()) -> Iterator[Composer]:
     """Prepare Hydra for the registered directories and for the models under `paths.models`."""
+    check_names()
     Plugins.instance().register(RegisteredDirectories)
     try:
         opened = hydra.initialize_config_dir(str(CONF), version_base=None)

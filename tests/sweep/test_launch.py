@@ -8,6 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import directories
+from elmo_bench.directories import CONF
 from elmo_bench.sweep.arguments import read_arguments
 from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.scripts import launch_runs, launch_training
@@ -76,6 +77,7 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
         (("ner",), "ner: expected KEY=VALUE"),
         (("task=",), "task=: there is no such choice"),
+        (("task=ner", "~task.elmo.where"), "task.elmo.where: a value is needed (elmo.where reads it)"),
         (("-m", "+experiment=tabel1"), "experiment=tabel1: there is no such choice; did you mean 'table1'?"),
         (("-m", "task=ner", "seed=interval(1,2)"), "expected values to try, separated by commas"),
         (("task=ner", "--config-dir", "nowhere"), "--config-dir nowhere: no such directory"),
@@ -122,6 +124,32 @@ def test_help_names_the_choices_of_every_directory(launch: Launch, capsys: Outpu
     assert output.startswith("Usage.\n")
     assert "task           coref ner pos snli squad srl sst5 wsd" in output
     assert " of_mine " in output and " table1 " in output
+
+
+@pytest.mark.parametrize("name", ["task/ner", "size/ner_sample", "experiment/table1", "words/glove"])
+def test_a_file_of_ones_own_never_hides_one_of_ours(
+    launch: Launch, capsys: Output, tmp_path: Path, name: str
+) -> None:
+    mine = tmp_path / "mine" / f"{name}.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("name: mine\n")
+    assert launch("task=ner", "plan=true", "--config-dir", str(tmp_path / "mine")) == 2
+    assert f"{mine}: " in (error := capsys.readouterr().err)
+    assert "has this name already; choose another one" in error
+
+
+def test_a_size_of_a_task_and_a_source_is_used_without_being_named(
+    launch: Launch, capsys: Output, tmp_path: Path
+) -> None:
+    first, second = tmp_path / "first" / "task", tmp_path / "second" / "size"
+    for directory in (first, second):
+        directory.mkdir(parents=True)
+    text = (CONF / "task" / "pos.yaml").read_text(encoding="utf-8")
+    (first / "mine.yaml").write_text(text.replace("name: pos", "name: mine"))
+    (second / "mine_sample.yaml").write_text("# @package _global_\nsize: little\n")
+    directories_given = [word for path in (first, second) for word in ("--config-dir", str(path.parent))]
+    assert launch("task=mine", "--cfg", "job", *directories_given) == 0
+    assert "size: little" in capsys.readouterr().out
 
 
 def test_an_experiment_of_ones_own_is_planned(launch: Launch, capsys: Output, tmp_path: Path) -> None:
