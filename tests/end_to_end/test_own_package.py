@@ -93,7 +93,7 @@ def test_an_interrupted_run_resumes(
 
 def test_a_name_of_the_package_cannot_be_used_again(root: Path, capsys: Output) -> None:
     assert main(["tasks", "--config-dir", "mine"]) == 2
-    assert "mood.yaml has this name already; choose another one" in capsys.readouterr().err
+    assert "bert.yaml has this name already; choose another one" in capsys.readouterr().err
 
 
 def test_a_package_without_configuration_is_named(tmp_path: Path, capsys: Output) -> None:
