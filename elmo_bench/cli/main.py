@@ -84,7 +84,12 @@ def run_command(arguments: list[str]) -> int:
         formatter_class=argparse.RawDescriptionHelpFormatter,
     )
     parser.add_argument(
-        "--config-dir", type=Path, metavar="DIR", help="your own tasks, encoders, corpora and experiments"
+        "--config-dir",
+        type=Path,
+        action="append",
+        default=[],
+        metavar="DIR",
+        help="your own tasks, encoders, corpora and experiments; may be repeated",
     )
     command.configure(parser)
     command.run(read_arguments(parser, rest))
@@ -99,8 +104,8 @@ def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argpars
         overrides, others = split_overrides(words)
         arguments = parser.parse_args(others)
         arguments.overrides = overrides
-    if arguments.config_dir:
-        add_directory(arguments.config_dir)
+    for directory in arguments.config_dir:
+        add_directory(directory)
     return arguments
 
 

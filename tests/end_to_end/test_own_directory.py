@@ -232,6 +232,13 @@ def test_tasks_doctor_and_help_name_them(capsys: Output) -> None:
     assert all(f" {name}" in help_text for name in ("mood", "moods", "quick", "bert"))
 
 
+def test_several_directories_are_read_and_named(made: Outside, tmp_path: Path, capsys: Output) -> None:
+    (tmp_path / "runs").mkdir()
+    assert main(["publish", "--config-dir", str(tmp_path), *OWN, f"paths.runs={tmp_path}"]) == 3
+    given = f"--config-dir {tmp_path} --config-dir {made.root / 'mine'}"
+    assert f"python run.py {given} task=ner makes one" in capsys.readouterr().err
+
+
 def test_a_plug_in_that_cannot_be_loaded_is_a_problem(made: Outside, tmp_path: Path, capsys: Output) -> None:
     (tmp_path / "encoder").mkdir()
     (tmp_path / "encoder" / "broken.yaml").write_text("name: broken\nplugin: no_such_module.Encoder\n")
