@@ -9,7 +9,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
 
-NUMERICS = 2
+NUMERICS = 3
 """Raised whenever the same configuration of a run would give other numbers than before."""
 
 NOT_PART_OF_A_CONDITION = (

@@ -19,6 +19,7 @@ from elmo_bench.data.snli import LABELS, read_snli
 from elmo_bench.data.tokens import words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.initialisation import make_keras_linear
 from elmo_bench.nn.layers import VariationalDropout, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.nn.products import multiply_with_gradient
@@ -116,19 +117,15 @@ class SnliHead(nn.Module):
             raise UsageError("words=none: task snli then reads ELMo alone; it needs elmo.where=input or both")
         self.encode = BiLstm(inputs, hidden)
         self.attention_dropout = nn.Dropout(settings.attention_dropout)
-        self.project = nn.Linear(4 * (self.encode.dim + widths.at_output), hidden)
+        self.project = make_keras_linear(4 * (self.encode.dim + widths.at_output), hidden)
         self.compose = BiLstm(hidden, hidden)
         self.classify = nn.Sequential(
             nn.Dropout(settings.dropout),
-            nn.Linear(4 * self.compose.dim, hidden),
+            make_keras_linear(4 * self.compose.dim, hidden),
             nn.ReLU(),
             nn.Dropout(settings.dropout),
-            nn.Linear(hidden, len(self.labels)),
+            make_keras_linear(hidden, len(self.labels)),
         )
-        for layer in self.modules():
-            if isinstance(layer, nn.Linear):
-                nn.init.xavier_uniform_(layer.weight)
-                nn.init.zeros_(layer.bias)
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """Mean cross-entropy and the penalty on the weights; every label's score."""

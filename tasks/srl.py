@@ -23,8 +23,9 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.arguments import VERB, count_arguments, score_arguments
 from elmo_bench.nn.crf import bio_constraints, penalties, viterbi
+from elmo_bench.nn.initialisation import draw_orthogonal, make_embedding
 from elmo_bench.nn.layers import WordEmbedding
-from elmo_bench.nn.lstm import HighwayLstm, initialise_orthogonal
+from elmo_bench.nn.lstm import HighwayLstm
 from elmo_bench.nn.packing import Packing
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
@@ -172,13 +173,13 @@ class SrlHead(nn.Module):
         super().__init__()
         self.tags = vocabularies["tags"].items
         self.words = WordEmbedding(vocabularies.words)
-        self.flags = nn.Embedding(2, settings.flag_dim)
+        self.flags = make_embedding(2, settings.flag_dim)
         sizes = [self.words.dim + widths.at_input + settings.flag_dim] + [settings.hidden] * settings.layers
         self.layers = nn.ModuleList(
             HighwayLstm(inputs, settings.hidden, settings.dropout) for inputs in sizes[:-1]
         )
         self.emit = nn.Linear(settings.hidden + widths.at_output, len(self.tags))
-        initialise_orthogonal(self.emit.weight, blocks=1)
+        draw_orthogonal(self.emit.weight, blocks=1)
         nn.init.zeros_(self.emit.bias)
         legal = bio_constraints(self.tags)
         self.register_buffer("illegal_start", penalties(legal.start), persistent=False)

@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
+from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 
 
 class WordEmbedding(nn.Module):
@@ -57,7 +58,7 @@ class CharacterCnn(nn.Module):
         super().__init__()
         self.dim = filters
         self.width = width
-        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
+        self.vectors = make_embedding(characters, dim, padding=True)
         self.dropout = nn.Dropout(dropout)  # of what a filter sees, alike wherever a batch repeats a word
         self.filters = nn.Linear(width * dim, filters)
 
@@ -75,8 +76,10 @@ class CharacterCnns(nn.Module):
     def __init__(self, characters: int, dim: int, filters: int, widths: Sequence[int]) -> None:
         super().__init__()
         self.dim, self.widths = filters * len(widths), tuple(widths)
-        self.vectors = nn.Embedding(characters, dim, padding_idx=0)
-        self.filters = nn.ModuleList(nn.Linear(width * dim, filters) for width in widths)
+        self.vectors = make_embedding(characters, dim, padding=True)
+        self.filters = nn.ModuleList(
+            make_tensorflow_linear(width * dim, filters, positions=width) for width in widths
+        )
 
     def forward(self, ids: Tensor) -> Tensor:
         """(rows, time, characters) numbers, zero where there is no character, to (rows, time, dim)."""

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
 from elmo_bench.nn.packing import Packing, steps_of
 from elmo_bench.nn.products import multiply, multiply_with_gradient
 
@@ -60,8 +61,8 @@ class HighwayLstm(nn.Module):
         self.enter = nn.Parameter(torch.empty(6 * hidden, inputs))
         self.recur = nn.Parameter(torch.empty(5 * hidden, hidden))
         self.bias = nn.Parameter(torch.zeros(5 * hidden))
-        initialise_orthogonal(self.enter, blocks=6)
-        initialise_orthogonal(self.recur, blocks=5)
+        draw_orthogonal(self.enter, blocks=6)
+        draw_orthogonal(self.recur, blocks=5)
         nn.init.ones_(self.bias.data.chunk(5)[1])  # the forget gate's
 
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
@@ -72,26 +73,6 @@ class HighwayLstm(nn.Module):
         if self.training and self.dropout:
             kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
         return scan_highway_lstm(gates, carried, self.recur, kept, packing)
-
-
-def initialise_lstm(lstm: nn.LSTM) -> None:
-    """Input weights by Glorot, recurrent ones orthogonal per gate, forget bias 1, as Keras has it."""
-    for name, parameter in lstm.named_parameters():
-        if name.startswith("bias_hh"):  # torch has two biases where one is meant
-            nn.init.zeros_(parameter).requires_grad_(False)
-        elif name.startswith("weight_ih"):
-            nn.init.xavier_uniform_(parameter)
-        elif name.startswith("weight_hh"):
-            initialise_orthogonal(parameter, blocks=4)
-        else:
-            nn.init.zeros_(parameter)
-            nn.init.ones_(parameter.data.chunk(4)[1])
-
-
-def initialise_orthogonal(weight: Tensor, blocks: int) -> None:
-    """Make each of the stacked gate blocks of a weight orthogonal on its own."""
-    for block in weight.data.chunk(blocks):
-        nn.init.orthogonal_(block)
 
 
 def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:

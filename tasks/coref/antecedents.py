@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 from elmo_bench.nn.products import multiply, multiply_with_gradient
 
 ROWS_AT_ONCE = 16
@@ -38,12 +39,12 @@ class AntecedentScorer(nn.Module):
     def __init__(self, dim: int, features: int, genres: int, hidden: int, reach: int, dropout: float) -> None:
         super().__init__()
         self.parts, self.reach = [dim, dim, dim, 3 * features], reach
-        self.speakers = nn.Embedding(2, features)  # another's or the same
-        self.genres = nn.Embedding(genres, features)
-        self.distances = nn.Embedding(len(BINS), features)
-        self.first = nn.Linear(sum(self.parts), hidden)
-        self.second = nn.Linear(hidden, hidden)
-        self.last = nn.Linear(hidden, 1)
+        self.speakers = make_embedding(2, features)  # another's or the same
+        self.genres = make_embedding(genres, features)
+        self.distances = make_embedding(len(BINS), features)
+        self.first = make_tensorflow_linear(sum(self.parts), hidden)
+        self.second = make_tensorflow_linear(hidden, hidden)
+        self.last = make_tensorflow_linear(hidden, 1)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, spans: Tensor, mentions: Tensor, speakers: Tensor, genre: Tensor) -> Iterator[Band]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
-from elmo_bench.nn.lstm import initialise_orthogonal
+from elmo_bench.nn.initialisation import draw_glorot, draw_orthogonal
 from elmo_bench.nn.packing import Packing, steps_of
 from elmo_bench.nn.products import multiply, multiply_with_gradient
 
@@ -39,12 +39,14 @@ class CoupledLstm(nn.Module):
         super().__init__()
         self.hidden, self.dropout = hidden, dropout
         # blocks: input gate, output gate, candidate
-        self.enter = nn.Parameter(torch.empty(3 * hidden, inputs))
+        self.enter = nn.Parameter(draw_glorot(torch.empty(3 * hidden, inputs)))
         self.recur = nn.Parameter(torch.empty(3 * hidden, hidden))
-        self.bias = nn.Parameter(torch.zeros(3 * hidden))
-        self.first = nn.Parameter(torch.zeros(2, hidden))  # state and cell before the first token
-        initialise_orthogonal(self.enter, blocks=3)
-        initialise_orthogonal(self.recur, blocks=3)
+        draw_orthogonal(self.recur, blocks=3)
+        # their program adds two biases, one of the input's product and one of the state's
+        biases = [draw_glorot(torch.empty(3 * hidden)) for _ in range(2)]
+        self.bias = nn.Parameter(biases[0] + biases[1])
+        # state and cell before the first token: a matrix of one row each in their program
+        self.first = nn.Parameter(torch.cat([draw_glorot(torch.empty(1, hidden)) for _ in range(2)]))
 
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""

@@ -15,6 +15,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
+
 
 @dataclass(frozen=True)
 class Spans:
@@ -37,11 +39,11 @@ class SpanScorer(nn.Module):
         super().__init__()
         self.parts = [states, states, features, words]
         self.dim, self.longest = sum(self.parts), longest
-        self.widths = nn.Embedding(longest, features)
-        self.attend = nn.Linear(states, 1, bias=False)  # a softmax would not feel one
-        self.first = nn.Linear(self.dim, hidden)
-        self.second = nn.Linear(hidden, hidden)
-        self.last = nn.Linear(hidden, 1)
+        self.widths = make_embedding(longest, features)
+        self.attend = make_tensorflow_linear(states, 1, bias=False)  # a softmax would not feel one
+        self.first = make_tensorflow_linear(self.dim, hidden)
+        self.second = make_tensorflow_linear(hidden, hidden)
+        self.last = make_tensorflow_linear(hidden, 1)
         self.dropout = nn.Dropout(dropout)
 
     def forward(self, states: Tensor, words: Tensor, left: Tensor) -> Spans:

@@ -5,6 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.nn.initialisation import draw_glorot
+
 HIDDEN = -1e30  # the score of what must not be attended to; finite, so that a row of nothing else is harmless
 
 
@@ -13,10 +15,7 @@ class TrilinearScore(nn.Module):
 
     def __init__(self, dim: int) -> None:
         super().__init__()
-        bound = (6 / (dim + 1)) ** 0.5  # Glorot's, of a layer with one output
-        self.of_x, self.of_y, self.of_both = (
-            nn.Parameter(torch.empty(dim).uniform_(-bound, bound)) for _ in range(3)
-        )
+        self.of_x, self.of_y, self.of_both = (nn.Parameter(draw_glorot(torch.empty(dim))) for _ in range(3))
 
     def forward(self, x: Tensor, y: Tensor) -> Tensor:
         """(rows, time, dim) and (rows, other, dim) to (rows, time, other)."""
@@ -51,7 +50,7 @@ class SelfAttention(nn.Module):
         super().__init__()
         self.dim = 3 * dim
         self.score = TrilinearScore(dim)
-        self.bias = nn.Parameter(torch.zeros(()))
+        self.bias = nn.Parameter(draw_glorot(torch.empty(())))
         self.nothing = nn.Parameter(torch.tensor(-1.0))
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:

@@ -13,6 +13,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
+from elmo_bench.nn.initialisation import draw_truncated_normal
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 
@@ -26,7 +27,7 @@ class BiGru(nn.Module):
         self.gru = nn.GRU(inputs, hidden, batch_first=True, bidirectional=True)
         for name, parameter in self.gru.named_parameters():
             if name.startswith("weight"):
-                nn.init.trunc_normal_(parameter, std=0.05, a=-0.1, b=0.1)  # as document-qa
+                draw_truncated_normal(parameter, 0.05)  # as document-qa
             else:
                 nn.init.zeros_(parameter)
 

@@ -12,6 +12,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.nn.initialisation import draw_glorot, draw_uniform, make_keras_linear
 from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate
@@ -54,9 +55,9 @@ class SquadHead(nn.Module):
             settings.character_width,
             settings.character_dropout,
         )
-        nn.init.uniform_(self.characters.vectors.weight, -CHARACTER_RANGE, CHARACTER_RANGE)
-        nn.init.zeros_(self.characters.vectors.weight.data[0])
-        initialise_linear(self.characters.filters)
+        draw_uniform(self.characters.vectors.weight.data[1:], CHARACTER_RANGE)
+        draw_glorot(self.characters.filters.weight, positions=settings.character_width)
+        draw_glorot(self.characters.filters.bias)
         self.dropout = VariationalDropout(settings.dropout)
         self.reader = BiGru(self.words.dim + self.characters.dim + widths.at_input, hidden)
         self.between = BiAttention(dim + widths.at_output)
@@ -65,10 +66,8 @@ class SquadHead(nn.Module):
         self.within = SelfAttention(dim)
         self.reconsider = Rectified(self.within.dim, dim)
         # without bias: the softmax over tokens is blind to a constant
-        self.start_reader, self.start = BiGru(dim, hidden), nn.Linear(dim, 1, bias=False)
-        self.end_reader, self.end = BiGru(2 * dim, hidden), nn.Linear(dim, 1, bias=False)
-        for border in (self.start, self.end):
-            nn.init.xavier_uniform_(border.weight)
+        self.start_reader, self.start = BiGru(dim, hidden), make_keras_linear(dim, 1, bias=False)
+        self.end_reader, self.end = BiGru(2 * dim, hidden), make_keras_linear(dim, 1, bias=False)
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """Cross-entropy of both borders, and every token's score as either."""
@@ -113,19 +112,12 @@ class Rectified(nn.Module):
 
     def __init__(self, inputs: int, outputs: int) -> None:
         super().__init__()
-        self.linear = initialise_linear(nn.Linear(inputs, outputs))
+        self.linear = make_keras_linear(inputs, outputs)
 
     def forward(self, x: Tensor) -> Tensor:
         """(rows, time, inputs) to (rows, time, outputs)."""
         product = multiply_with_gradient(x.flatten(0, 1), self.linear.weight)
         return torch.relu(product + self.linear.bias).view(*x.shape[:2], -1)
-
-
-def initialise_linear(layer: nn.Linear) -> nn.Linear:
-    """Glorot uniform weights and zero biases, as document-qa."""
-    nn.init.xavier_uniform_(layer.weight)
-    nn.init.zeros_(layer.bias)
-    return layer
 
 
 def best_spans(start: Tensor, end: Tensor, longest: int) -> Tensor:
