@@ -90,7 +90,8 @@ def word_table(
 ) -> WordTable:
     """A table of the file's words, a number token, and the training words that neither covers.
 
-    `vectors` goes with kind `file`, which has its own dimension; `dim` with kind `random`.
+    `vectors` goes with kind `file`, which has its own dimension; `dim` with kind `random`. A table of frozen
+    vectors has those alone: every other word is the unknown one, in training text as in test text.
     """
     if kind == "none":
         return WordTable((), torch.zeros(2, 0), trainable=False)
@@ -103,17 +104,25 @@ def word_table(
     if vectors is None:
         raise ValueError("words of kind 'file' need the vectors of a file")
     covered = with_number(vectors)
+    if kind == "file" and not trainable:
+        return WordTable(covered.words, matrix_of(covered), trainable=False, from_file=len(covered.words))
     base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
     found = {word: base._find(word)[0] for word in training_words}
     added = sorted(word for word, row in found.items() if row == UNKNOWN_ROW)
     words = (*base.words, *added)
     in_training = {0, UNKNOWN_ROW, *found.values(), *range(len(base.words) + 2, len(words) + 2)}
-    known = torch.from_numpy(covered.matrix)  # (covered words, dim)
+    known = matrix_of(covered)  # (2 + covered words, dim)
     strangers = torch.rand(
-        len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
+        2 + len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
     )
-    matrix = torch.cat([torch.zeros(2, known.shape[1]), known, (2 * strangers - 1) * half_range])
+    matrix = torch.cat([known, (2 * strangers - 1) * half_range])
     return WordTable(words, matrix, trainable, len(covered.words), tuple(sorted(in_training)))
+
+
+def matrix_of(vectors: WordVectors) -> Tensor:
+    """The rows of padding and of the unknown word, both zero, above those of the words."""
+    known = torch.from_numpy(vectors.matrix)
+    return torch.cat([torch.zeros(2, known.shape[1]), known])
 
 
 def with_number(vectors: WordVectors) -> WordVectors:

@@ -111,6 +111,26 @@ def test_the_look_up_goes_from_the_word_to_lower_case_to_the_number_token(file: 
     assert strangers.abs().min() > 0 and strangers.abs().max() <= 0.05
 
 
+def test_a_word_without_a_frozen_vector_looks_the_same_in_training_and_in_test_text(file: Path) -> None:
+    vectors = read(file, FILE)
+    table = word_table("file", vectors, ["The", "Zaphod", "12"], dim=0, seed=1, trainable=False)
+    assert table.words == ("the", ".", "1987", "10", "paul", NUMBER)
+    known, unknown = table.ids(("The", "paul", "12")), table.ids(("Zaphod", "zebra"))
+    assert table.matrix[known].abs().sum(1).gt(0).all()
+    assert table.matrix[unknown].eq(0).all()
+    assert table.coverage([("Zaphod", "zebra", "The", "12")]) == {
+        "tokens": 4, "exact": 0, "lower_cased": 25, "number": 25, "training_only": 0, "unknown": 50,
+    }  # fmt: skip
+    without_numbers = word_table("file", read(file, "the 1 2\n"), ["12"], dim=0, seed=1, trainable=False)
+    assert without_numbers.matrix[without_numbers.ids(("12",))].eq(0).all()
+
+
+def test_frozen_vectors_do_not_depend_on_the_seed(file: Path) -> None:
+    vectors = read(file, FILE)
+    one, other = (word_table("file", vectors, ["Zaphod"], 0, seed, trainable=False) for seed in (1, 2))
+    assert one.words == other.words and one.matrix.equal(other.matrix)
+
+
 def test_coverage_says_how_every_token_was_found(file: Path) -> None:
     table = word_table("file", read(file, FILE), ["Zaphod"], dim=0, seed=1, trainable=True)
     coverage = table.coverage([("the", "The", "1066", "Zaphod"), ("qq", "PAUL", "the", "the")])

@@ -25,10 +25,9 @@ def test_the_rows_of_training_words_are_known() -> None:
 
 
 def test_every_row_is_found_whether_it_can_learn_or_not() -> None:
-    words = table()
-    ids = torch.arange(len(words.matrix))[None]
-    for embedding in (WordEmbedding(words), WordEmbedding(table(trainable=False))):
-        assert torch.equal(embedding.eval()(ids)[0], words.matrix)
+    for words in (table(), table(trainable=False)):
+        ids = torch.arange(len(words.matrix))[None]
+        assert torch.equal(WordEmbedding(words).eval()(ids)[0], words.matrix)
 
 
 def test_a_step_changes_what_a_step_over_the_whole_table_changes() -> None:
