@@ -39,6 +39,11 @@ class Widths:
     at_input: int
     at_output: int
 
+    @property
+    def has_elmo(self) -> bool:
+        """Whether there are any. A head never asks; a task may, if a setting of its own names ELMo."""
+        return self.at_input + self.at_output > 0
+
 
 @dataclass(frozen=True)
 class Injected:

@@ -6,6 +6,7 @@ The head is ESIM, the enhanced sequential inference model (Chen et al. 2017).
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from functools import cache
 from typing import ClassVar, Literal
 
@@ -47,6 +48,7 @@ class SnliHeadSettings:
     hidden: PositiveInt  # per direction, and of the feed-forward layers
     word_dropout: Rate  # words read as unknown in training; not the paper's
     dropout: Rate  # variational where LSTMs read, plain in the output
+    regularise: Literal["with_elmo", "always"]  # when the next two hold
     attention_dropout: Rate  # of what the attention yields
     l2: NonNegativeFloat  # Σ ‖W‖² over recurrent and feed-forward matrices
 
@@ -88,7 +90,7 @@ class SnliTask(Task[SnliExample]):
         }
 
     def build_head(self, vocabularies: Vocabularies, widths: Widths) -> SnliHead:
-        return SnliHead(self.head, vocabularies, widths)
+        return SnliHead(settings_in_force(self.head, widths), vocabularies, widths)
 
     def gold(self, example: SnliExample) -> Prediction:
         return example.label
@@ -98,6 +100,13 @@ class SnliTask(Task[SnliExample]):
 
     def score(self, counts: Sequence[Counts]) -> Scores:
         return score_accuracy(counts)
+
+
+def settings_in_force(settings: SnliHeadSettings, widths: Widths) -> SnliHeadSettings:
+    """The settings of one head; `with_elmo` leaves the smaller model what the paper has before ELMo."""
+    if settings.regularise == "always" or widths.has_elmo:
+        return settings
+    return replace(settings, attention_dropout=0.0, l2=0.0)
 
 
 class SnliHead(nn.Module):

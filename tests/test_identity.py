@@ -93,6 +93,16 @@ def test_other_data_encoder_words_or_task_version_is_another_run() -> None:
     assert condition_of(identify(config, 2, DATA, "e", None)) != base
 
 
+@pytest.mark.parametrize("elmo", ["none", "paper"])
+def test_what_is_regularised_is_part_of_the_condition(elmo: str) -> None:
+    # with ELMo both ways compute the same; yet each has a baseline of its own, and a gain is of one way
+    conditions = {
+        condition_of(identify(run_config("task=snli", f"elmo={elmo}", *more), 1, DATA, "e", None))
+        for more in ((), ("task.settings.head.regularise=always",))
+    }
+    assert len(conditions) == 2
+
+
 def test_what_a_size_prescribes_is_known_by_what_a_run_has() -> None:
     assert condition("size_fraction=0.5") == condition()
     assert condition("data.fraction=0.5") != condition()

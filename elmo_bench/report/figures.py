@@ -27,7 +27,14 @@ from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import BASELINE, PAPER, Block
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Axis, Line, draw_heat_map, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import caption_of, command_for, compare_cells, describe_block, notes_of
+from elmo_bench.report.tables import (
+    caption_of,
+    command_for,
+    compare_cells,
+    describe_block,
+    notes_of,
+    notes_on_settings,
+)
 
 BASELINE_COLOUR, ELMO_COLOUR = 1, 2
 CURVES = "Learning curves"
@@ -156,6 +163,7 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
     tables, figures = [], []
     for block in inputs.blocks(inputs.tasks):
         rows: dict[str, list[tuple[Cell, ...]]] = {}
+        notes = notes_of(block)
         for task in inputs.tasks.values():
             runs = inputs.of_task(block, task)
             shares = runs.fractions()
@@ -173,10 +181,11 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
             ]
             if built:
                 rows[task.name] = built
+                notes += notes_on_settings(task, runs)
             if sum(bool(a and b) for a, b in pairs.values()) > 1:
                 figures.append(_efficiency_figure(name, table, task, block, pairs))
         if rows:
-            tables.append(_efficiency_table(name, table, block, rows, inputs))
+            tables.append(_efficiency_table(name, table, block, rows, notes, inputs))
     empty = (_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
@@ -186,6 +195,7 @@ def _efficiency_table(
     table: TableConfig,
     block: Block,
     rows: dict[str, list[tuple[Cell, ...]]],
+    notes: list[str],
     inputs: ReportInputs,
 ) -> Table:
     columns = (
@@ -201,7 +211,7 @@ def _efficiency_table(
         caption_of(table.title, "dev", block),
         columns,
         adjust_tests(columns, [row for own in rows.values() for row in own]),
-        tuple(notes_of(block)),
+        tuple(notes),
         (command_for(name, missing, block, inputs.sizes),) if missing else (),
     )
 

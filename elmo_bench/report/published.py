@@ -112,6 +112,12 @@ class TaskRuns:
             return None
         return max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))
 
+    @property
+    def example(self) -> Record | None:
+        """One run of those that cells are made of; they agree in all settings of the task."""
+        usual = self.usual
+        return next((run.record for run in self.runs if usual and setting_of(run.record) == usual[0]), None)
+
     def fractions(self) -> list[float]:
         """The fractions of the training set that there are runs on."""
         return sorted({run.record.identity["data"]["fraction"] for run in self.runs})

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import RowConfig, TableConfig
+from elmo_bench.records import Record
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
@@ -150,6 +152,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
             continue
         built = [build_row(scored.table, task, row, runs, inputs) for row in wanted]
         rows += built
+        notes += notes_on_settings(task, runs)
         if runs.fraction != 1:
             notes.append(
                 f"{task.title}: trained on {100 * runs.fraction:g} % of its train split (size {block.size})."
@@ -226,6 +229,24 @@ def notes_of(block: Block) -> list[str]:
     if block.source != "paper" or block.size != "paper":
         return ["Other data or smaller settings than the paper's: compare gains, not levels."]
     return []
+
+
+def notes_on_settings(task: ShownTask, runs: TaskRuns) -> list[str]:
+    """What the task's file says of the settings that the runs of a table have, as their records tell."""
+    record = runs.example
+    if record is None:
+        return []
+    values = [(note, _setting_of(record, note.setting)) for note in task.paper.notes]
+    said = [note.says.get(str(note.before if value is None else value)) for note, value in values]
+    return [f"{task.title}: {sentence}" for sentence in said if sentence]
+
+
+def _setting_of(record: Record, key: str) -> Any:
+    """One of the task's settings in a record; nothing where the record does not have it."""
+    value: Any = record.config.get("task", {}).get("settings", {})
+    for part in key.split("."):
+        value = value.get(part) if isinstance(value, Mapping) else None
+    return value
 
 
 def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Collection[str]) -> str:

@@ -105,6 +105,25 @@ def test_empty_cells_name_the_command_that_fills_them(records: Path) -> None:
     assert row(found, "SQuAD", "baseline")["Here"].text == "no run"
 
 
+def test_notes_say_which_way_a_setting_was_chosen(tmp_path: Path) -> None:
+    def chosen(values: dict[str, Any]) -> dict[str, Any]:
+        return {"task": {"name": "snli", "elmo": {"where": "input"}, "settings": values}}
+
+    said = {}
+    for name, settings in {
+        "with_elmo": {"head": {"regularise": "with_elmo"}},
+        "always": {"head": {"regularise": "always"}},
+        "older": {"head": {"l2": 1e-4}},  # regularised in both conditions, and could not choose
+    }.items():
+        publish(tmp_path / name, make_record("snli", 1, 20, NONE, config=chosen(settings)), 20)
+        publish(tmp_path / name, make_record("ner", 1, 20, NONE), 20)
+        found = table(build(tmp_path / name), "table1", "no encoder yet")
+        said[name] = [note for note in found.notes if "penalty" in note]
+    assert said["with_elmo"] == ["SNLI: L2 penalty and attention dropout with ELMo only, as in the paper."]
+    assert len(said["always"]) == 1 and "with and without ELMo" in said["always"][0]
+    assert said["older"] == said["always"]
+
+
 def test_another_encoder_never_shares_a_table(records: Path) -> None:
     report = build(records)
     section = report.sections[0]

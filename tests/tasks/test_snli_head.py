@@ -13,7 +13,7 @@ from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.tasks.snli import SnliHead, SnliHeadSettings, attend, pool
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
-from tests.support.composition import head_settings
+from tests.support.composition import head_settings, make_task
 from tests.support.head_batches import ABSENT, PLACES, Row, collate, words
 
 PAIRS = [
@@ -178,6 +178,18 @@ def test_the_penalty_is_of_matrices_alone() -> None:
     rows = pairs(Widths(6, 6))
     gain = run(heavy, rows).loss.item() - run(light, rows).loss.item()
     assert gain == pytest.approx(total / 2, rel=1e-5)
+
+
+@pytest.mark.parametrize("regularise", ["with_elmo", "always"])
+@pytest.mark.parametrize("widths", PLACES, ids=str)
+def test_the_paper_regularises_the_larger_model_alone(widths: Widths, regularise: str) -> None:
+    task = make_task("snli", head={"hidden": 6, "regularise": regularise})
+    head = task.build_head(Vocabularies(words(), {"labels": VOCABULARY}), widths)
+    assert isinstance(head, SnliHead)
+    is_on = regularise == "always" or widths != ABSENT
+    assert (head.penalty().item() > 0) == is_on
+    assert head.attention_dropout.p == (0.5 if is_on else 0)
+    assert head.dropout.rate == 0.5  # that of the LSTMs' inputs is in both models
 
 
 def test_swapping_the_sides_changes_the_scores() -> None:
