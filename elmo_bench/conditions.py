@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.config import RunConfig
+from elmo_bench.config import UNTRAINED, RunConfig
 from elmo_bench.records import Record
 
 WITHOUT_ELMO = "without ELMo"
@@ -43,9 +43,15 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
     return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}"
 
 
+def choose_encoder(name: str) -> list[str]:
+    """The overrides that choose the encoder of a record."""
+    trained = name.removeprefix(UNTRAINED)
+    return [f"encoder={trained}", *(["encoder.untrained=true"] if trained != name else [])]
+
+
 def describe_method(config: RunConfig) -> str:
     """The condition with what tables vary besides ELMo; dashboards group the runs of all tasks by it."""
-    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), config.encoder.name)]
+    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), config.encoder.full_name)]
     if config.words.kind == "none" and config.task.words.get("kind") != "none":
         parts.append("no word vectors")
     if config.data.fraction < 1:

@@ -215,6 +215,9 @@ class WordsConfig(Config):
     trainable: bool
 
 
+UNTRAINED = "untrained_"  # before the name of the encoder whose sizes it has
+
+
 class EncoderConfig(Config):
     """One file of conf/encoder: a plug-in; all other keys are its settings, which it checks itself."""
 
@@ -222,6 +225,12 @@ class EncoderConfig(Config):
 
     name: str
     plugin: str  # dotted path of the encoder's class
+    untrained: bool = False  # the same sizes with random weights, as a control
+
+    @property
+    def full_name(self) -> str:
+        """As records and tables call it."""
+        return f"{UNTRAINED}{self.name}" if self.untrained else self.name
 
     @property
     def settings(self) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""BiLMs that exist as files: a model directory, or a published pair of options and weights."""
+"""BiLMs that exist as files, a model directory or a published pair, and biLMs with random weights."""
 
 from __future__ import annotations
 
@@ -6,14 +6,19 @@ from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
 
+import torch
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.engine.embedder import Embedder, Precision, fingerprint_model
-from elmo_bench.bilm.files import OPTIONS_FILE, find_model, load_bilm
+from elmo_bench.bilm.files import OPTIONS_FILE, find_model, load_bilm, read_options, save_bilm
 from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
+from elmo_bench.files import make_once
+from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.types import DataMissingError
 
+UNTRAINED_SEED = 1
 FileState = tuple[int, int, int]
 
 
@@ -26,6 +31,13 @@ class BilmPlugin(EncoderPlugin):
     @abstractmethod
     def locate(self, context: EncoderContext) -> tuple[Path, Path]:
         """The files of options and weights."""
+
+    def sizes(self, context: EncoderContext) -> BilmOptions:
+        """What decides the shape of every array."""
+        return read_options(self.locate(context)[0])
+
+    def untrained(self, context: EncoderContext) -> EncoderPlugin:
+        return RandomBilm(architecture=self.sizes(context), precision=self.precision)
 
     def find(self, context: EncoderContext) -> FoundEncoder:
         options, weights = self.locate(context)
@@ -65,6 +77,22 @@ class FileBilm(BilmPlugin):
             if not path.is_file():
                 raise DataMissingError(f"{path}: no such file (encoder.{key})")
         return self.options, self.weights
+
+
+@dataclass(frozen=True, kw_only=True)
+class RandomBilm(BilmPlugin):
+    """A biLM of given sizes with random weights, the same ones each time; made below paths.cache."""
+
+    architecture: BilmOptions
+
+    def locate(self, context: EncoderContext) -> tuple[Path, Path]:
+        recipe = [self.architecture.model_dump(mode="json"), BILM_NUMERICS]
+        target = context.paths.cache / "models" / f"untrained-{hash_value(recipe)[:12]}"
+
+        def write(directory: Path) -> None:
+            save_bilm(BiLM(self.architecture, torch.Generator().manual_seed(UNTRAINED_SEED)), directory)
+
+        return find_model(make_once(target, write, context.say))
 
 
 def bilm_card(

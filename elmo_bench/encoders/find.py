@@ -10,17 +10,25 @@ from elmo_bench.types import Say
 
 def load_plugin(config: EncoderConfig) -> EncoderPlugin:
     """The plug-in that the configuration names, with its settings checked."""
-    plugin: type[EncoderPlugin] = find_class(config.plugin, EncoderPlugin, "encoder.plugin")
-    return fill_settings(plugin, config.settings, "encoder")
+    kind: type[EncoderPlugin] = find_class(config.plugin, EncoderPlugin, "encoder.plugin")
+    return fill_settings(kind, config.settings, "encoder")
+
+
+def choose_plugin(config: EncoderConfig, context: EncoderContext) -> EncoderPlugin:
+    """The encoder that is asked for, or its untrained twin."""
+    plugin = load_plugin(config)
+    return plugin.untrained(context) if config.untrained else plugin
 
 
 def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> FoundEncoder:
     """The encoder that the configuration names; one that does not exist yet is made."""
-    return load_plugin(config).find(EncoderContext(config.name, paths, trainer, say))
+    context = EncoderContext(config.full_name, paths, trainer, say)
+    return choose_plugin(config, context).find(context)
 
 
 def plan_encoder(
     config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say
 ) -> PlannedEncoder | None:
     """The encoder that would have to be made first; None if it exists."""
-    return load_plugin(config).plan(EncoderContext(config.name, paths, trainer, say))
+    context = EncoderContext(config.full_name, paths, trainer, say)
+    return choose_plugin(config, context).plan(context)

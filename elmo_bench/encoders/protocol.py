@@ -93,6 +93,13 @@ class EncoderPlugin(ABC):
         """The encoder that `find` would have to make first; None if it exists. Nothing is computed."""
         return None
 
+    def untrained(self, context: EncoderContext) -> EncoderPlugin:
+        """The encoder's twin of the same sizes with random weights, the same ones each time."""
+        raise UsageError(
+            f"encoder.untrained=true: expected a biLM, got {type(self).__name__}, which has no twin with "
+            "random weights; leave the key out, or choose another encoder"
+        )
+
     def language_model(self, context: EncoderContext) -> Path:
         """The directory of a biLM with softmax weights, for fine-tuning."""
         raise UsageError(

@@ -7,6 +7,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_bench.commands import spell_run
+from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.records import Record
 from elmo_bench.report.cells import (
@@ -255,7 +256,7 @@ def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Coll
     if block.source != GENERATED:
         words.append(f"data.corpus={block.corpus}")
     if block.encoder:
-        words.append(f"encoder={block.encoder}")
+        words += choose_encoder(block.encoder)
     if block.size in sizes and block.size != block.source:
         words.append(f"size={block.size}")
     return spell_run(words, sweep=True)

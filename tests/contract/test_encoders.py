@@ -13,9 +13,9 @@ from elmo_bench.bilm.files import save_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.catalog import list_choices
-from elmo_bench.config import EncoderConfig
+from elmo_bench.config import EncoderConfig, PathsConfig
 from elmo_bench.encoders.bilm import BilmPlugin
-from elmo_bench.encoders.find import load_plugin
+from elmo_bench.encoders.find import find_encoder, load_plugin
 from elmo_bench.encoders.protocol import EncoderContext, EncoderPlugin
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import PLAIN
@@ -36,7 +36,7 @@ def files(root: Path) -> dict[str, dict[str, Any]]:
     """Settings of encoders that read files: small files of the kind that they expect."""
     sizes = BilmOptions(filters=((1, 8), (2, 8)), highways=1, cell_dim=12, projection_dim=6)
     model = root / "files" / "model"
-    save_bilm(BiLM(sizes, torch.Generator().manual_seed(1)), model)
+    save_bilm(BiLM(sizes, torch.Generator().manual_seed(2)), model)  # an untrained twin has other weights
     vectors = root / "files" / "vectors.txt"
     rows = "".join(f"{word} {index}.5 {index % 3}\n" for index, word in enumerate(PLAIN))
     vectors.write_text(rows, encoding="utf-8")
@@ -81,6 +81,37 @@ def test_half_precision_holds_it_within_its_own_accuracy(
     plugin, context = choose(name, root, files)
     half = replace(plugin, precision="bfloat16")
     check_encoder(half, variants=[plugin], tolerance=TOLERANCE["bfloat16"], context=context)
+
+
+@pytest.mark.parametrize("name", ENCODERS)
+def test_an_untrained_twin_has_the_same_sizes_and_weights_of_its_own(
+    name: str, root: Path, files: dict[str, dict[str, Any]], tmp_path: Path
+) -> None:
+    plugin, context = choose(name, root, files)
+    if not isinstance(plugin, BilmPlugin):
+        with pytest.raises(UsageError, match=r"^encoder\.untrained=true: expected a biLM"):
+            plugin.untrained(context)
+        return
+    twin, elsewhere = plugin.untrained(context), replace(context, paths=at(tmp_path, context))
+    card = check_encoder(twin, tolerance=TOLERANCE["float32"], context=context)
+    trained = plugin.find(context).card
+    same = ("layer_count", "dim", "repeats_halves", "parameters")
+    assert [getattr(card, key) for key in same] == [getattr(trained, key) for key in same]
+    assert (card.fingerprint == trained.fingerprint) == (name == "untrained")
+    assert card == twin.find(elsewhere).card  # nothing but the sizes decides the weights
+
+
+def at(directory: Path, context: EncoderContext) -> PathsConfig:
+    return context.paths.model_copy(update={"cache": directory})
+
+
+def test_the_twin_of_an_encoder_that_is_still_to_be_trained_needs_no_training(tmp_path: Path) -> None:
+    config = run_config(
+        "task=ner", "encoder.untrained=true", "bilm@encoder.bilm=tiny", f"paths.cache={tmp_path}"
+    )
+    found = find_encoder(config.encoder, config.paths, config.trainer, lambda message: None)
+    assert found.card.name == "untrained_sample"
+    assert [path.name.partition("-")[0] for path in (tmp_path / "models").glob("[!.]*")] == ["untrained"]
 
 
 @pytest.mark.parametrize("name", ENCODERS)

@@ -16,6 +16,7 @@ import pytest
 
 from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.main import main
+from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import FamilyConfig
 from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import (
@@ -122,6 +123,13 @@ def test_notes_say_which_way_a_setting_was_chosen(tmp_path: Path) -> None:
     assert said["with_elmo"] == ["SNLI: L2 penalty and attention dropout with ELMo only, as in the paper."]
     assert len(said["always"]) == 1 and "with and without ELMo" in said["always"][0]
     assert said["older"] == said["always"]
+
+
+def test_the_command_of_an_untrained_twin_chooses_it(tmp_path: Path) -> None:
+    publish(tmp_path, make_record("snli", 1, 20, ELMO, encoder="untrained_small"), 20)
+    (command,) = table(build(tmp_path), "table2", "encoder untrained_small").commands
+    assert command.endswith(" data=sample encoder=small encoder.untrained=true")
+    assert choose_encoder("untrained") == ["encoder=untrained"]
 
 
 def test_another_encoder_never_shares_a_table(records: Path) -> None:

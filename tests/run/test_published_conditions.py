@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import json
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from elmo_bench.catalog import read_task
 from elmo_bench.config import RunConfig, read_config
+from elmo_bench.encoders.find import find_encoder
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.records import Record, read_records
 from tests.conftest import PROJECT
-from tests.support.composition import compose
+from tests.support.composition import compose, run_config
 
 PUBLISHED = {path.stem: record for path, record in read_records(PROJECT / "results" / "records")}
 
@@ -46,6 +48,18 @@ def test_where_the_code_of_a_task_lies_is_not_part_of_a_condition(name: str, mac
     record = PUBLISHED[name]
     moved = recompute(record, machine, plugin="somewhere.else.NerTask")
     assert condition_of(moved) == record.condition
+
+
+@pytest.mark.parametrize("choice", ["encoder=untrained", "encoder=sample encoder.untrained=true"])
+def test_the_untrained_encoder_is_still_that_of_published_runs(choice: str, tmp_path: Path) -> None:
+    published = {
+        record.identity["encoder_fingerprint"]
+        for record in PUBLISHED.values()
+        if record.encoder == "untrained"
+    }
+    config = run_config("task=ner", *choice.split(), root=tmp_path)
+    found = find_encoder(config.encoder, config.paths, config.trainer, lambda message: None)
+    assert published == {found.card.fingerprint}
 
 
 def recompute(record: Record, machine: dict[str, Any], plugin: str = "") -> dict[str, Any]:

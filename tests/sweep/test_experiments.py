@@ -40,16 +40,16 @@ CONDITIONS: dict[str, list[list[str]]] = {
         ["elmo.layers=0"],
         ["elmo.layers=1"],
         ["elmo.layers=2"],
-        ["encoder=untrained", "elmo.layers=1"],
-        ["encoder=untrained", "elmo.layers=2"],
+        ["encoder.untrained=True", "elmo.layers=1"],
+        ["encoder.untrained=True", "elmo.layers=2"],
     ],
     "table6": [
         ["elmo=none", "words=random"],
         ["elmo.layers=0"],
         ["elmo.layers=1"],
         ["elmo.layers=2"],
-        ["encoder=untrained", "elmo.layers=1"],
-        ["encoder=untrained", "elmo.layers=2"],
+        ["encoder.untrained=True", "elmo.layers=1"],
+        ["encoder.untrained=True", "elmo.layers=2"],
     ],
     "table7_words": [
         ["elmo=none"],
@@ -122,13 +122,21 @@ def test_the_command_line_goes_before_an_experiment_of_plain_values() -> None:
     assert len(jobs_of("table1", "task=ner,srl", "seed=1,2", "elmo.lambda=0,1")) == 2 * 2 * 2 * 2
 
 
-def test_a_control_keeps_its_own_encoder() -> None:
-    assert jobs_of("table5", "encoder=small")[1] == ["seed=1", "task=wsd", "encoder=small", "elmo.layers=0"]
-    assert jobs_of("table5", "encoder=small")[-1] == [
-        "seed=1",
-        "task=wsd",
-        "encoder=untrained",
-        "elmo.layers=2",
+def test_the_control_is_the_untrained_twin_of_the_encoder_under_test() -> None:
+    measured, control = jobs_of("table5", "encoder=small")[1], jobs_of("table5", "encoder=small")[-1]
+    assert measured == ["seed=1", "task=wsd", "encoder=small", "elmo.layers=0"]
+    assert control == ["seed=1", "task=wsd", "encoder=small", "encoder.untrained=True", "elmo.layers=2"]
+    names = [run_config(*job).encoder.full_name for job in (measured, control)]
+    assert names == ["small", "untrained_small"]
+    checked = {word for job in jobs_of("sample_check", "task=ner", "data=open") for word in job}
+    assert {"encoder.untrained=False", "encoder.untrained=True"} <= checked
+
+
+def test_a_condition_goes_before_the_command_line() -> None:
+    sweep = sweep_of({}, {"all": ["elmo.layers=all"], "other": ["encoder=words"]})
+    assert list_jobs(parse, sweep, ["encoder=small"]) == [
+        ["encoder=small", "elmo.layers=all"],
+        ["encoder=words"],
     ]
 
 
