@@ -211,8 +211,19 @@ class WordsConfig(Config):
 
     kind: Literal["file", "random", "none"]
     file: Path | None = None
+    beside: Path | None = (
+        None  # a second file, below the directory of the first: both vectors of a word, joined
+    )
     dim: int = Field(default=0, ge=0)  # of random vectors; a file has its own
     trainable: bool
+    get: dict[str, str] = Field(default_factory=dict)  # how to obtain a file, by its name
+
+    @property
+    def files(self) -> tuple[Path, ...]:
+        """The files of vectors that a run reads."""
+        if self.kind != "file" or self.file is None:
+            return ()
+        return (self.file,) if self.beside is None else (self.file, self.file.parent / self.beside)
 
 
 UNTRAINED = "untrained_"  # before the name of the encoder whose sizes it has

@@ -33,7 +33,9 @@ NOT_PART_OF_A_CONDITION = (
     "task.title",
     "task.paper",
     "encoder",  # known by its fingerprint
-    "words.file",  # known by its content
+    "words.file",  # known by its content, like the next
+    "words.beside",
+    "words.get",  # how to obtain them
     "data.repository",  # its files are known by their content, like those of the next four
     "data.format",
     "data.train",

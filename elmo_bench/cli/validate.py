@@ -10,7 +10,8 @@ from elmo_bench.types import say_on_stderr
 
 HELP = """check the data, weights and configuration of one run of `python run.py` before any computing
 
-Every file is read, gold is scored against itself, labels and sizes are compared, the head is built. Exit code
+Every file is read, gold is scored against itself, labels and sizes are compared, the head is built. With
+data=paper a warning names every input that stands for one of the paper's. Exit code
 0 where all is well, else that of the first fault: 2 the command, 3 missing data, 1 the content of a file."""
 EXAMPLE = (
     "python -m elmo_bench validate task=ner\n"
@@ -28,8 +29,12 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.sweep.compose import compose
 
     config = read_config(RunConfig, compose(arguments.overrides))
-    from elmo_bench.run.check import Inspection
+    from elmo_bench.run.check import Inspection, find_substitutes
 
+    if config.data.source == "paper":
+        paper = read_config(RunConfig, compose([f"task={config.task.name}", "data=paper"]))
+        for substitute in find_substitutes(config, paper):
+            print(f"warning  {substitute}")
     findings = Inspection(config, say_on_stderr).findings()
     for finding in findings:
         for number, line in enumerate(finding.lines):

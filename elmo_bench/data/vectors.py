@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from itertools import islice
+from itertools import accumulate, islice
 from pathlib import Path
 from typing import Literal
 
@@ -34,6 +34,7 @@ class WordVectors:
 
     words: tuple[str, ...]
     matrix: NDArray[np.float32]  # (words, dim)
+    widths: tuple[int, ...] = ()  # of the files that were joined; none for a single file
 
 
 @dataclass(frozen=True)
@@ -45,6 +46,7 @@ class WordTable:
     trainable: bool
     from_file: int = 0  # so many of the first words have vectors from a file
     in_training: tuple[int, ...] | None = None  # the rows that training can change; None: any of them
+    widths: tuple[int, ...] = ()  # of the files that its vectors were joined of
 
     @property
     def dim(self) -> int:
@@ -105,7 +107,8 @@ def word_table(
         raise ValueError("words of kind 'file' need the vectors of a file")
     covered = with_number(vectors)
     if kind == "file" and not trainable:
-        return WordTable(covered.words, matrix_of(covered), trainable=False, from_file=len(covered.words))
+        count = len(covered.words)
+        return WordTable(covered.words, matrix_of(covered), False, count, widths=covered.widths)
     base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
     found = {word: base._find(word)[0] for word in training_words}
     added = sorted(word for word, row in found.items() if row == UNKNOWN_ROW)
@@ -116,7 +119,8 @@ def word_table(
         2 + len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
     )
     matrix = torch.cat([known, (2 * strangers - 1) * half_range])
-    return WordTable(words, matrix, trainable, len(covered.words), tuple(sorted(in_training)))
+    rows = tuple(sorted(in_training))
+    return WordTable(words, matrix, trainable, len(covered.words), rows, covered.widths)
 
 
 def matrix_of(vectors: WordVectors) -> Tensor:
@@ -131,7 +135,22 @@ def with_number(vectors: WordVectors) -> WordVectors:
     if not numbers or NUMBER in vectors.words:
         return vectors
     mean = vectors.matrix[numbers].mean(0, dtype=np.float64, keepdims=True).astype(np.float32)
-    return WordVectors((*vectors.words, NUMBER), np.concatenate([vectors.matrix, mean]))
+    joined = np.concatenate([vectors.matrix, mean])
+    return WordVectors((*vectors.words, NUMBER), joined, vectors.widths)
+
+
+def join_vectors(files: Sequence[WordVectors]) -> WordVectors:
+    """Every word of any of the files with its vectors side by side; zeros where a file does not have it."""
+    if len(files) == 1:
+        return files[0]
+    rows = {
+        word: row for row, word in enumerate(dict.fromkeys(word for file in files for word in file.words))
+    }
+    widths = tuple(file.matrix.shape[1] for file in files)
+    matrix = np.zeros((len(rows), sum(widths)), np.float32)
+    for file, end in zip(files, accumulate(widths), strict=True):
+        matrix[[rows[word] for word in file.words], end - file.matrix.shape[1] : end] = file.matrix
+    return WordVectors(tuple(rows), matrix, widths)
 
 
 def read_vectors(path: Path) -> WordVectors:

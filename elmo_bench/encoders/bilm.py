@@ -52,12 +52,13 @@ class DirectoryBilm(BilmPlugin):
     """`encoder=model encoder.directory=DIR`: a directory with options.json and weights."""
 
     directory: Path
+    get: str = ""  # how to obtain the model
 
     def locate(self, context: EncoderContext) -> tuple[Path, Path]:
         if not self.directory.exists():
             raise DataMissingError(
                 f"{self.directory}: no such model (encoder.directory); expected a directory with "
-                f"{OPTIONS_FILE} and weights"
+                f"{OPTIONS_FILE} and weights{f'. To get it: {self.get}' if self.get else ''}"
             )
         return find_model(self.directory)
 

@@ -215,5 +215,20 @@ class Inspection:
         return [f"{directory}: {state}"]
 
 
+def find_substitutes(config: RunConfig, paper: RunConfig) -> list[str]:
+    """What a run reads in place of the paper's own inputs, which the second configuration has."""
+    found = []
+    if config.elmo.where != "none" and config.encoder.name != paper.encoder.name:
+        found.append(f"encoder={config.encoder.name} stands for the paper's {paper.encoder.name}")
+    ours, theirs = (_name_vectors(one) for one in (config, paper))
+    if config.words.kind != "none" and ours != theirs:
+        found.append(f"the word vectors {ours} stand for the paper's {theirs}")
+    return found
+
+
+def _name_vectors(config: RunConfig) -> str:
+    return " and ".join(file.name for file in config.words.files) or config.words.kind
+
+
 def _refuse() -> Encoder:
     raise BenchError("nothing is encoded while a run is checked")

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
-from elmo_bench.data.vectors import WordTable, read_vectors, word_table
+from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors, word_table
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
@@ -69,7 +69,7 @@ def number_examples(
 def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:
     """The task's own word vectors; rows without pre-trained values depend on the seed."""
     words = config.words
-    vectors = read_vectors(words.file) if words.kind == "file" and words.file else None
+    vectors = join_vectors([read_vectors(file) for file in words.files]) if words.files else None
     training_words = (word for sentence in training for word in sentence)
     return word_table(words.kind, vectors, training_words, words.dim, config.seed, words.trainable)
 

@@ -10,7 +10,7 @@ from elmo_bench import sources
 from elmo_bench.config import RunConfig
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder
-from elmo_bench.hashing import hash_file_once
+from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
 from elmo_bench.sources import Corpus
@@ -75,13 +75,15 @@ def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
 
 
 def hash_words(config: RunConfig) -> str | None:
-    """The content of the word-vector file, where there is one."""
-    file = config.words.file
-    if config.words.kind != "file" or file is None:
-        return None
-    if not file.is_file():
-        raise DataMissingError(
-            f"{file}: no such file (words.file). Any GloVe or word2vec text file will do, plain or .gz; "
-            "or choose words=random"
-        )
-    return hash_file_once(file)
+    """The content of the files of word vectors, where there are any."""
+    words = config.words
+    for file in words.files:
+        if not file.is_file():
+            key = "words.file" if file == words.file else "words.beside"
+            get = f" To get it: {words.get[file.name]}." if file.name in words.get else ""
+            raise DataMissingError(
+                f"{file}: no such file ({key}).{get} Any other GloVe or word2vec text file will do, plain or "
+                ".gz: words.file=FILE words.beside=null; or choose words=random"
+            )
+    hashes = [hash_file_once(file) for file in words.files]
+    return hash_value(hashes) if len(hashes) > 1 else next(iter(hashes), None)

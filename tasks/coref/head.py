@@ -151,10 +151,11 @@ class CorefHead(nn.Module):
 
 
 def with_unit_vectors(table: WordTable) -> WordTable:
-    """The same table with the vectors of its file brought to length 1; words without one stay as they are."""
+    """The same table with the vectors of each of its files at length 1; other words stay as they are."""
     matrix = table.matrix.clone()
-    known = matrix[2 : 2 + table.from_file]
-    known.copy_(F.normalize(known, dim=1))
+    widths = list(table.widths) or table.dim
+    for known in torch.split(matrix[2 : 2 + table.from_file], widths, dim=1):
+        known.copy_(F.normalize(known, dim=1))
     return replace(table, matrix=matrix)
 
 

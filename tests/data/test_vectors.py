@@ -12,7 +12,7 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from elmo_bench.data.vectors import NUMBER, WordVectors, is_number, read_vectors, word_table
+from elmo_bench.data.vectors import NUMBER, WordVectors, is_number, join_vectors, read_vectors, word_table
 from elmo_bench.types import DataError, UsageError
 
 FILE = "the 1 2\n. -0.5 1e-1\n1987 4 0\n10 2 2\npaul 3 3\n"
@@ -123,6 +123,18 @@ def test_a_word_without_a_frozen_vector_looks_the_same_in_training_and_in_test_t
     }  # fmt: skip
     without_numbers = word_table("file", read(file, "the 1 2\n"), ["12"], dim=0, seed=1, trainable=False)
     assert without_numbers.matrix[without_numbers.ids(("12",))].eq(0).all()
+
+
+def test_joined_files_have_their_vectors_side_by_side() -> None:
+    first = WordVectors(("the", "cat"), np.float32([[3, 4], [1, 0]]))
+    second = WordVectors(("cat", "dog"), np.float32([[5], [6]]))
+    joined = join_vectors([first, second])
+    assert joined.words == ("the", "cat", "dog") and joined.widths == (2, 1)
+    assert joined.matrix.tolist() == [[3, 4, 0], [1, 0, 5], [0, 0, 6]]
+    assert join_vectors([first]) is first
+    for trainable in (False, True):
+        table = word_table("file", joined, ["zebra"], dim=0, seed=1, trainable=trainable)
+        assert table.widths == (2, 1) and table.dim == 3
 
 
 def test_frozen_vectors_do_not_depend_on_the_seed(file: Path) -> None:

@@ -332,6 +332,12 @@ def test_vectors_of_the_file_alone_are_brought_to_length_1() -> None:
     assert matrix[2].tolist() == [3.0, 4.0]
 
 
+def test_vectors_of_two_files_are_brought_to_length_1_each() -> None:
+    matrix = torch.tensor([[0.0, 0.0, 0.0], [0.0, 0.0, 0.0], [3.0, 4.0, 5.0], [0.0, 0.0, 7.0]])
+    changed = with_unit_vectors(WordTable(("a", "b"), matrix, False, from_file=2, widths=(2, 1))).matrix
+    torch.testing.assert_close(changed[2:], torch.tensor([[0.6, 0.8, 1.0], [0.0, 0.0, 1.0]]))
+
+
 def test_antecedents_make_clusters() -> None:
     spans = [[0, 1], [1, 2], [2, 3], [3, 4], [4, 5], [-1, -1]]
     assert linked(spans, [-1, -1, 0, 1, 2, -1]) == [[[0, 1], [2, 3], [4, 5]], [[1, 2], [3, 4]]]
