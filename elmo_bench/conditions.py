@@ -9,6 +9,7 @@ from elmo_bench.config import UNTRAINED, RunConfig
 from elmo_bench.records import Record
 
 WITHOUT_ELMO = "without ELMo"
+TWIN_OF_SAMPLE = "untrained"  # conf/encoder has this one by a name of its own
 LAYERS = {"all": "all layers", "last": "last layer"}
 
 
@@ -43,10 +44,20 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
     return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}"
 
 
-def choose_encoder(name: str) -> list[str]:
+def trained_name(encoder: str) -> str:
+    """The encoder that an untrained one is the twin of; any other encoder's own name."""
+    return "sample" if encoder == TWIN_OF_SAMPLE else encoder.removeprefix(UNTRAINED)
+
+
+def is_untrained(encoder: str) -> bool:
+    """Whether a record's encoder has random weights."""
+    return trained_name(encoder) != encoder
+
+
+def choose_encoder(encoder: str) -> list[str]:
     """The overrides that choose the encoder of a record."""
-    trained = name.removeprefix(UNTRAINED)
-    return [f"encoder={trained}", *(["encoder.untrained=true"] if trained != name else [])]
+    twin = ["encoder.untrained=true"] if is_untrained(encoder) else []
+    return [f"encoder={trained_name(encoder)}", *twin]
 
 
 def describe_method(config: RunConfig) -> str:

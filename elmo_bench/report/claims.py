@@ -8,8 +8,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from elmo_bench.commands import spell_run
-from elmo_bench.conditions import is_baseline
-from elmo_bench.config import ElmoConfig, FamilyConfig, FindingConfig, nearest
+from elmo_bench.conditions import is_baseline, is_untrained, trained_name
+from elmo_bench.config import ElmoConfig, FindingConfig, nearest
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import place_of, setting_of, words_of
 from elmo_bench.report.comparison import Run, Seeds
@@ -21,7 +21,7 @@ from elmo_bench.types import UsageError
 
 GROUP = "elmo."
 ELMO_KEYS = sorted(field.alias or name for name, field in ElmoConfig.model_fields.items())
-KEYS = (*(GROUP + key for key in ELMO_KEYS), "encoder", "words", "data.fraction")
+KEYS = (*(GROUP + key for key in ELMO_KEYS), "encoder.untrained", "words", "data.fraction")
 Place = tuple[str, str, str]
 """Source, corpus and size."""
 
@@ -32,7 +32,7 @@ class Condition:
 
     overrides: tuple[str, ...]  # that make its runs
     wanted: Wanted
-    encoder: str | None = None  # None: the one that most runs of the place have
+    untrained: bool = False  # the twin of the encoder that most runs of the place have
 
 
 @dataclass(frozen=True)
@@ -86,7 +86,7 @@ def read_condition(overrides: Mapping[str, Any], where: str) -> Condition:
         fraction=None if fraction is None else float(fraction),
     )
     words = tuple(f"{key}={value}" for key, value in overrides.items())
-    return Condition(words, wanted, overrides.get("encoder"))
+    return Condition(words, wanted, bool(overrides.get("encoder.untrained")))
 
 
 def conditions_of(finding: FindingConfig, where: str) -> tuple[Condition | None, Condition]:
@@ -95,23 +95,11 @@ def conditions_of(finding: FindingConfig, where: str) -> tuple[Condition | None,
     return first, read_condition(finding.second, f"{where}.second")
 
 
-def name_controls(families: Iterable[FamilyConfig]) -> frozenset[str]:
-    """The encoders that findings name: no other condition means one of them."""
-    conditions = (
-        condition
-        for family in families
-        for finding in family.findings.values()
-        for condition in (finding.first or {}, finding.second)
-    )
-    return frozenset(str(condition["encoder"]) for condition in conditions if "encoder" in condition)
-
-
 @dataclass(frozen=True)
 class Archive:
     """Published runs as findings search them."""
 
     published: Published
-    controls: frozenset[str] = frozenset()
 
     def places(self, source: str, task: str) -> list[Place]:
         """Where a source has runs of a task."""
@@ -145,27 +133,31 @@ class Archive:
         return TaskRuns(tuple(fitting))
 
     def _block(self, place: Place, condition: Condition) -> Block:
-        """The block of a condition: its encoder with the most runs."""
+        """The block of a condition: that of the trained encoder with the most runs, or of its twin."""
         counts = Counter(
             block_of(run.record)
             for run in self.published.runs
-            if place_of(run.record) == place
-            and not is_baseline(run.record)
-            and self._means(condition, run.record.encoder or "")
+            if place_of(run.record) == place and not is_baseline(run.record)
         )
-        return max(counts, key=lambda block: (counts[block], block), default=Block(*place))
-
-    def _means(self, condition: Condition, encoder: str) -> bool:
-        if condition.encoder:
-            return encoder == condition.encoder
-        return encoder not in self.controls
+        trained = _most(block for block in counts.elements() if not is_untrained(block.encoder))
+        if not condition.untrained:
+            return trained or Block(*place)
+        twins = [block for block in counts.elements() if is_untrained(block.encoder)]
+        own = [block for block in twins if trained and trained_name(block.encoder) == trained.encoder]
+        return _most(own if trained else twins) or Block(*place)
 
     def usual_encoder(self, source: str) -> str | None:
         """The encoder of most runs of a source, for commands at a place without runs."""
         runs = (run.record for run in self.published.runs if run.record.source == source)
         counts = Counter(record.encoder for record in runs if not is_baseline(record))
-        usual = {name: count for name, count in counts.items() if name not in self.controls}
+        usual = {name: count for name, count in counts.items() if not is_untrained(name or "")}
         return max(usual, key=lambda name: (usual[name], name or ""), default=None)
+
+
+def _most(blocks: Iterable[Block]) -> Block | None:
+    """The block that is there most often."""
+    counts = Counter(blocks)
+    return max(counts, key=lambda block: (counts[block], block), default=None)
 
 
 def _words_are(wanted: str, record: Record) -> bool:
@@ -207,8 +199,8 @@ def command_for(
         _, corpus, size = place
         words.append(f"data.corpus={corpus}")
         words += ["size=paper"] if size == "paper" != source else []
-    if encoder and not condition.encoder and condition.wanted.elmo != "none":
-        words.append(f"encoder={encoder}")
+    if encoder and condition.wanted.elmo != "none":
+        words.append(f"encoder={trained_name(encoder)}")
     return Command(task, (*words, f"seed={','.join(map(str, seeds))}", *condition.overrides))
 
 

@@ -16,7 +16,6 @@ from elmo_bench.report.claims import (
     Sides,
     command_for,
     conditions_of,
-    name_controls,
     paper_number,
     seeds_needed,
 )
@@ -103,7 +102,7 @@ def judge_findings(
     source: str,
 ) -> list[Judged]:
     """Every finding that is about a source, family by family in the order given."""
-    archive = Archive(published, name_controls(families.values()))
+    archive = Archive(published)
     judged: list[Judged] = []
     for name, family in families.items():
         if not family.sources or source in family.sources:

@@ -13,7 +13,7 @@ from elmo_bench.config import FamilyConfig, FindingConfig, RunConfig, read_confi
 from elmo_bench.identity import identify
 from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import PerplexityRecord, Record, write_record
-from elmo_bench.report.claims import Archive, conditions_of, name_controls
+from elmo_bench.report.claims import Archive, conditions_of
 from elmo_bench.report.comparison import Referee, Run
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json
 from elmo_bench.report.findings import Judged, judge_findings
@@ -201,12 +201,18 @@ def test_a_probe_without_chance_needs_one_seed(tmp_path: Path) -> None:
     assert (one.verdict, one.seeds) == (Verdict.HOLDS, 1)
 
 
-def test_a_control_is_never_taken_for_the_encoder(tmp_path: Path) -> None:
+@pytest.mark.parametrize("twin", ["untrained", "untrained_sample"])
+def test_a_control_is_the_twin_of_the_encoder_and_never_taken_for_it(twin: str, tmp_path: Path) -> None:
     publish_pairs(tmp_path, *CLEAR)
     control = {"encoder_fingerprint": "u" * 64}
+    stranger = {"encoder_fingerprint": "v" * 64}
     for seed in range(1, 9):  # more runs than the encoder has
-        publish(tmp_path, make_record("ner", seed, 11, ELMO, encoder="untrained", identity=control), 11)
-    trained = {**GAIN, "first": {"encoder": "untrained"}}
+        publish(tmp_path, make_record("ner", seed, 11, ELMO, encoder=twin, identity=control), 11)
+        publish(tmp_path, make_record("ner", seed, 1, ELMO, encoder="untrained_small", identity=stranger), 1)
+        publish(
+            tmp_path, make_record("ner", seed + 9, 1, ELMO, encoder="untrained_small", identity=stranger), 1
+        )
+    trained = {**GAIN, "first": {"encoder.untrained": True}}
     found = judge(tmp_path, make_family(GAIN, trained))
     assert [one.verdict for one in found] == [Verdict.HOLDS, Verdict.HOLDS]
     effect = found[1].effect
@@ -353,7 +359,7 @@ def test_a_finding_that_cannot_be_tested_is_refused(changes: dict[str, Any], mes
 def composed_record(values: dict[str, Any]) -> Record:
     """The record of a run with this configuration."""
     config = read_config(RunConfig, values)
-    encoder = None if config.elmo.where == "none" else config.encoder.name
+    encoder = None if config.elmo.where == "none" else config.encoder.full_name
     identity = identify(config, 1, {"test": "7" * 64}, encoder and f"fingerprint of {encoder}", None)
     return make_record(
         config.task.name,
@@ -369,7 +375,6 @@ def composed_record(values: dict[str, Any]) -> Record:
 def test_every_finding_finds_the_runs_that_its_conditions_make() -> None:
     """Hydra composes both sides of every finding: a task, key or value that does not exist is refused."""
     families = list_findings()
-    controls = name_controls(families.values())
     made: dict[tuple[str, ...], Record] = {}
     with open_composer() as composer:
         for name, finding in named_findings(families):
@@ -380,7 +385,7 @@ def test_every_finding_finds_the_runs_that_its_conditions_make() -> None:
                     if line not in made:
                         made[line] = composed_record(composer.values("config", line))
                 runs = tuple(Run(made[line], Path()) for line in lines)
-                sides = Archive(Published(runs, (), (), ()), controls).find(WORLD, task, *conditions)
+                sides = Archive(Published(runs, (), (), ())).find(WORLD, task, *conditions)
                 found = [
                     run.record.condition for seeds in (sides.first, sides.second) for run in seeds.values()
                 ]

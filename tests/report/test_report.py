@@ -129,7 +129,7 @@ def test_the_command_of_an_untrained_twin_chooses_it(tmp_path: Path) -> None:
     publish(tmp_path, make_record("snli", 1, 20, ELMO, encoder="untrained_small"), 20)
     (command,) = table(build(tmp_path), "table2", "encoder untrained_small").commands
     assert command.endswith(" data=sample encoder=small encoder.untrained=true")
-    assert choose_encoder("untrained") == ["encoder=untrained"]
+    assert choose_encoder("untrained") == ["encoder=sample", "encoder.untrained=true"]
 
 
 def test_another_encoder_never_shares_a_table(records: Path) -> None:

@@ -1,4 +1,4 @@
-"""data=paper reads the word vectors and the biLM of the paper, says how to get them, and names substitutes."""
+"""data=paper reads the word vectors and the biLM of the paper, says how to get them, names substitutes."""
 
 from __future__ import annotations
 
