@@ -22,7 +22,7 @@ from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.tasks.ner import NerHead, NerHeadSettings
 from elmo_bench.tasks.pos import PosHead
 from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
-from elmo_bench.tasks.wsd import WsdHead, WsdHeadSettings
+from elmo_bench.tasks.wsd import MeanHead, WsdHeadSettings
 from elmo_bench.tensors import Batch, Head, Injected, Stream, Widths
 from elmo_bench.training.memory import keep_freed_memory
 
@@ -168,7 +168,7 @@ def report_one_pass(steps: int) -> None:
         "gold": torch.randint(1, senses, (len(batch), targets, 1)) * real.unsqueeze(2),
         "candidates": torch.randint(1, senses, (len(batch), targets, 8)) * real.unsqueeze(2),
     }
-    head = WsdHead(WsdHeadSettings(**read_task("wsd").settings["head"]), senses, Widths(DIM, 0))
+    head = MeanHead(WsdHeadSettings(**read_task("wsd").settings["head"]), senses, Widths(DIM, 0))
     case = Case("wsd", head, injected, Batch(batch.ids, batch.streams, fields))
     with torch.no_grad():
         observing, decoding = medians(

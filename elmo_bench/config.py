@@ -108,6 +108,7 @@ class RowConfig(Config):
     paper: str | None = None  # key in the paper's table, or TABLE/KEY where another table has the number
     elmo: Literal["none"] | dict[str, Any] | None = None  # what differs from the task's defaults
     words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
+    settings: dict[str, Any] = Field(default_factory=dict)  # of the task, dotted, where not the usual ones
     printed_gain: bool = False  # the paper prints its gain; else it is the difference of its numbers
 
 
@@ -199,6 +200,7 @@ class TaskConfig(Config):
     title: str = ""  # as tables print it
     paper: PaperConfig = PaperConfig()
     settings: dict[str, Any]  # the fields of the plug-in
+    as_before: dict[str, Any] = Field(default_factory=dict)  # settings that older runs lack: what they had
     text: dict[str, Any] = Field(default_factory=dict)  # instead of some settings, where only text is read
     training: TrainingConfig
     elmo: ElmoDefaults

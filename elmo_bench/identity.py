@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import Any
 
 from elmo_bench.conditions import reduce_elmo
@@ -28,6 +29,7 @@ NOT_PART_OF_A_CONDITION = (
     "task.plugin",  # where the code lies; what it computes is told by the task's name and version
     "task.sources",  # which files they name is hashed by content
     "task.elmo",  # defaults that `elmo` has already read
+    "task.as_before",  # says which settings are left out
     "task.text",  # settings that no run reads with
     "task.words",  # defaults that `words` has already read
     "task.title",
@@ -59,6 +61,7 @@ def identify(
     for key in OFF_BY_DEFAULT:  # a key that is off says nothing: older conditions do not have it
         if not values["task"]["training"][key]:
             values["task"]["training"].pop(key)
+    values["task"]["settings"] = leave_out(config.task.settings, config.task.as_before)
     values["elmo"] = reduce_elmo(values["elmo"])
     if config.elmo.where == "none":
         values.pop("store")
@@ -78,6 +81,27 @@ def identify(
         "words_sha256": words,
         "numerics": NUMERICS,
     }
+
+
+def leave_out(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that have the value from before they could be chosen, group by group."""
+    kept = {}
+    for key, value in settings.items():
+        before = as_before.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            kept[key] = leave_out(value, before)
+        elif key not in as_before or value != before:
+            kept[key] = value
+    return kept
+
+
+def fill_in(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
+    """An older run's settings with those that it could not choose, group by group."""
+    filled = {**as_before, **settings}
+    for key, before in as_before.items():
+        if isinstance(before, Mapping):
+            filled[key] = fill_in(settings.get(key, {}), before)
+    return filled
 
 
 def condition_of(identity: dict[str, Any]) -> str:

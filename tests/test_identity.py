@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import pytest
 
-from elmo_bench.identity import condition_of, identify
-from tests.support.composition import run_config
+from elmo_bench.catalog import read_task
+from elmo_bench.identity import condition_of, fill_in, identify, leave_out
+from tests.support.composition import TASKS, run_config
 
 DATA = {"train": "a", "dev": "b", "test": "c"}
 
@@ -106,3 +107,24 @@ def test_what_is_regularised_is_part_of_the_condition(elmo: str) -> None:
 def test_what_a_size_prescribes_is_known_by_what_a_run_has() -> None:
     assert condition("size_fraction=0.5") == condition()
     assert condition("data.fraction=0.5") != condition()
+
+
+SETTINGS = {"candidates": "lemma_pos", "head": {"distance": "cosine", "nearest": "mean"}}
+AS_BEFORE = {"candidates": "lemma_pos", "head": {"nearest": "mean"}}
+
+
+def test_a_setting_that_older_runs_lack_counts_only_where_it_is_another_than_theirs() -> None:
+    older = {"head": {"distance": "cosine"}}
+    assert leave_out(SETTINGS, AS_BEFORE) == older
+    assert fill_in(older, AS_BEFORE) == SETTINGS
+    chosen = {**SETTINGS, "head": {"distance": "cosine", "nearest": "token"}}
+    assert leave_out(chosen, AS_BEFORE) == {"head": chosen["head"]}
+    assert fill_in(leave_out(chosen, AS_BEFORE), AS_BEFORE) == chosen
+    config = run_config("task=wsd", "task.settings.head.nearest=token")
+    assert identify(config, 1, DATA, "e", None)["task"]["settings"] == {"head": chosen["head"]}
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_what_older_runs_had_is_named_by_settings_that_there_are(task: str) -> None:
+    config = read_task(task)
+    assert fill_in(config.settings, config.as_before) == config.settings

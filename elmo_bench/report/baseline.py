@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Collection, Iterable, Iterator, Mapping
+from typing import Any
 
 from elmo_bench.conditions import is_baseline
 from elmo_bench.hashing import hash_value
@@ -28,13 +29,13 @@ def baseline_of(record: Record, others: Iterable[Record]) -> str | None:
     return max(counts, key=lambda key: (key[0], counts[key], key[1]))[1]
 
 
-def differs_in_elmo_alone(first: Record, second: Record) -> bool:
-    """Whether two runs agree in everything but ELMo and word vectors."""
-    return _comparable(first) == _comparable(second)
+def differs_in_elmo_alone(first: Record, second: Record, besides: Collection[str] = ()) -> bool:
+    """Whether two runs agree in everything but ELMo, word vectors and some settings of the task, if named."""
+    return _comparable(first, besides) == _comparable(second, besides)
 
 
-def _comparable(record: Record) -> tuple[object, ...]:
-    return *place_of(record), record.task, setting_of(record), *share_of(record)
+def _comparable(record: Record, besides: Collection[str]) -> tuple[object, ...]:
+    return *place_of(record), record.task, setting_of(record, besides), *share_of(record)
 
 
 def place_of(record: Record) -> tuple[str, str, str]:
@@ -52,9 +53,23 @@ def prescribed_fraction(record: Record) -> float:
     return float(record.config.get("size_fraction", 1.0))
 
 
-def setting_of(record: Record) -> str:
-    """A short name of everything in an identity that no table varies."""
-    return hash_value({key: value for key, value in record.identity.items() if key not in VARIED})[:12]
+def setting_of(record: Record, besides: Collection[str] = ()) -> str:
+    """A short name of everything in an identity that no table varies; some settings may be left out."""
+    values = {key: value for key, value in record.identity.items() if key not in VARIED}
+    if besides:
+        task = values["task"]
+        settings = {key: value for key, value in flatten(task.get("settings", {})) if key not in besides}
+        values["task"] = {**task, "settings": settings}
+    return hash_value(values)[:12]
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested groups with its dotted key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value
 
 
 def words_of(record: Record) -> str:

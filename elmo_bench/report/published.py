@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections import Counter, defaultdict
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
@@ -18,7 +18,8 @@ from elmo_bench.records import (
     read_record_of,
 )
 from elmo_bench.report.baseline import (
-    baseline_of,
+    differs_in_elmo_alone,
+    flatten,
     place_of,
     prescribed_fraction,
     setting_of,
@@ -49,13 +50,19 @@ class Wanted:
     elmo: Literal["none"] | Mapping[str, Any]  # what differs from the defaults of the task
     words: Literal["usual", "none", "any"] = "usual"
     fraction: float | None = None  # of the training set; None: as the size prescribes
+    settings: Mapping[str, Any] = field(
+        default_factory=dict
+    )  # of the task, dotted, that are not the usual ones
 
     def fits(self, record: Record) -> bool:
-        """Whether a run has these settings of ELMo; the defaults stand in the record."""
+        """Whether a run has these settings of the task and of ELMo, whose defaults stand in the record."""
+        task = record.config.get("task", {})
+        settings = dict(flatten(task.get("settings", {}))) if self.settings else {}
+        if any(settings.get(key) != value for key, value in self.settings.items()):
+            return False
         if self.elmo == "none":
             return is_baseline(record)
-        defaults = record.config.get("task", {}).get("elmo", {})
-        values = {"layers": "all", "gamma": "learned", "where": None, **defaults, **self.elmo}
+        values = {"layers": "all", "gamma": "learned", "where": None, **task.get("elmo", {}), **self.elmo}
         return bool(record.identity["elmo"] == reduce_elmo(values))
 
 
@@ -77,16 +84,15 @@ class TaskRuns:
 
     def find(self, wanted: Wanted) -> Seeds:
         """The runs of one condition by seed; none where there are none."""
-        usual = self.usual
-        if usual is None:
+        if not (usual := self.usual):
             return {}
-        setting, words = usual
+        setting, words = setting_of(usual, wanted.settings), words_of(usual)
         fraction = self.fraction if wanted.fraction is None else wanted.fraction
         fitting: dict[str, dict[int, Run]] = defaultdict(dict)
         for run in self.runs:
             record = run.record
             if (
-                setting_of(record) == setting
+                setting_of(record, wanted.settings) == setting
                 and wanted.fits(record)
                 and share_of(record) == (fraction, None)
                 and _words_fit(record, wanted, words)
@@ -94,23 +100,28 @@ class TaskRuns:
                 fitting[record.condition][run.seed] = run
         return max(fitting.values(), key=lambda seeds: (len(seeds), *_age(seeds)), default={})
 
-    def baseline(self, seeds: Seeds, wanted: Wanted) -> Seeds:
-        """The runs of a wanted baseline, if they are the baseline of some runs."""
-        if not seeds:
-            return {}
+    def baseline(self, seeds: Seeds, wanted: Wanted, besides: Collection[str] = ()) -> Seeds:
+        """The runs of a wanted baseline, if they are the baseline of some runs.
+
+        `besides` names settings that may differ, where a row says that it has others than the usual ones.
+        """
         found = self.find(wanted)
-        record = next(iter(seeds.values())).record
-        return found if baseline_of(record, (run.record for run in found.values())) else {}
+        if not seeds or not found:
+            return {}
+        record, other = (next(iter(runs.values())).record for runs in (seeds, found))
+        is_one = is_baseline(other) and not is_baseline(record)
+        return found if is_one and differs_in_elmo_alone(record, other, besides) else {}
 
     @property
-    def usual(self) -> tuple[str, str] | None:
-        """Settings and word vectors of the cells: those of the newest task version, then of most runs."""
+    def usual(self) -> Record | None:
+        """A run with the settings and word vectors of the cells: those of the newest task version, then of
+        most runs."""
         groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for run in self.runs:
             groups[setting_of(run.record), words_of(run.record)].append(run.record)
         if not groups:
             return None
-        return max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))
+        return groups[max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))][0]
 
     @property
     def example(self) -> Record | None:

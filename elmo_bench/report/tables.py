@@ -130,7 +130,7 @@ def _path_of(row: RowConfig, base: Path | None, task: ShownTask) -> Path | None:
 
 
 def _wanted(row: RowConfig) -> Wanted | None:
-    return None if row.elmo is None else Wanted(row.elmo, row.words)
+    return None if row.elmo is None else Wanted(row.elmo, row.words, settings=row.settings)
 
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
@@ -194,7 +194,8 @@ def build_row(
     if not row.against:
         return (*cells, *UNTESTED)
     metric = next(iter(seeds.values())).record.metric
-    return (*cells, *compare_cells(inputs, runs.baseline(seeds, row.against), seeds, table.split, metric))
+    before = runs.baseline(seeds, row.against, row.wanted.settings)
+    return (*cells, *compare_cells(inputs, before, seeds, table.split, metric))
 
 
 def compare_cells(

@@ -11,9 +11,11 @@ import torch
 from safetensors.torch import load_file
 from tqdm import tqdm
 
+from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
+from elmo_bench.identity import fill_in
 from elmo_bench.records import Record, read_record
 from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
 from elmo_bench.run.execution import build_module
@@ -96,7 +98,7 @@ def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
         )
     if hash_file(weights) != record.hashes[WEIGHTS]:
         raise DamagedFileError(f"{weights}: not what the run wrote; run the same command with force=true")
-    config = read_config(RunConfig, moved(record.config, places), "the run's config")
+    config = read_config(RunConfig, brought_up(moved(record.config, places)), "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, say)
@@ -116,6 +118,16 @@ def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, An
         if name not in known:
             raise UsageError(f"paths.{name}: the run has no such path (there are: {', '.join(known)})")
     return {**config, "paths": {**known, **places}}
+
+
+def brought_up(config: Mapping[str, Any]) -> dict[str, Any]:
+    """The configuration of a run with the settings of its task that are younger than the run."""
+    task = config["task"]
+    if task["name"] not in list_tasks():
+        return dict(config)
+    as_before = read_task(task["name"]).as_before
+    settings = fill_in(task["settings"], as_before)
+    return {**config, "task": {**task, "settings": settings, "as_before": as_before}}
 
 
 def check_identity(result: Path, record: Record, prepared: Prepared) -> None:

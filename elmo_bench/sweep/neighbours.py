@@ -37,6 +37,7 @@ from elmo_bench.encoders.neighbours import (
 )
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
+from elmo_bench.identity import leave_out
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
 from elmo_bench.run.environment import describe_environment
@@ -285,7 +286,8 @@ def training_text(task_name: str, corpus_name: str, paths: PathsConfig, say: Say
                         seen.add(number)
                         yield words
 
-    facts = [config.settings, config.text, task.version, corpus.fingerprints()["train"]]
+    settings = leave_out(config.settings, config.as_before)
+    facts = [settings, config.text, task.version, corpus.fingerprints()["train"]]
     return Sentences(f"{task_name}/{corpus.name}", hash_value(facts), read)
 
 

@@ -60,6 +60,23 @@ def test_its_own_test_file_gives_its_own_predictions(
         assert f"{record.metric} {score:.2f} against the labels" in capsys.readouterr().err
 
 
+@pytest.mark.parametrize("nearest", ["mean", "token"])
+def test_a_probe_is_brought_back_even_from_before_its_newest_settings(
+    nearest: str, root: Path, tmp_path: Path
+) -> None:
+    directory = finished(root, "task=wsd", f"task.settings.head.nearest={nearest}")
+    config = run_config("task=wsd", root=root)
+    files = prepare(config.task, config.data, config.paths, print).files["test"].paths
+    result, target = directory / "result.json", tmp_path / "out.jsonl"
+    if nearest == "mean":
+        record = json.loads(result.read_text())
+        del record["config"]["task"]["settings"]["candidates"], record["config"]["task"]["as_before"]
+        del record["config"]["task"]["settings"]["head"]["nearest"]
+        result.write_text(json.dumps(record))
+    assert main(["predict", str(directory), *map(str, files), "--output", str(target)]) == 0
+    assert target.read_bytes() == (directory / "predictions-test.jsonl").read_bytes()
+
+
 def test_plain_text_is_tagged(ner_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     text = tmp_path / "text.txt"
     text.write_text("Ada Lovelace visited Paris .\n\nIt rained .\n")

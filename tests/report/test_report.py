@@ -338,6 +338,33 @@ def odd_records() -> list[Record]:
     ]
 
 
+def wsd_record(seed: int, right: int, elmo: dict[str, Any], nearest: str) -> Record:
+    """A run of the probe; its settings as a record has them."""
+    head = {"distance": "cosine", **({} if nearest == "mean" else {"nearest": nearest})}
+    settings = {"head": {"distance": "cosine", "nearest": nearest}}
+    layer = {"layers": 2, "gamma": "fixed", "where": "input", "dropout": 0.5}
+    task = {"name": "wsd", "elmo": layer, "settings": settings}
+    return make_record(
+        "wsd",
+        seed,
+        right,
+        NONE if elmo == NONE else {**layer, **elmo},
+        config={"task": task},
+        identity={"task": {"name": "wsd", "settings": {"head": head}}},
+    )
+
+
+def test_a_row_may_have_other_settings_than_the_usual_ones(tmp_path: Path) -> None:
+    publish(tmp_path, wsd_record(1, 20, NONE, "mean"), 20)
+    for layer, nearest, right in ((1, "mean", 18), (2, "mean", 19), (2, "token", 24)):
+        publish(tmp_path, wsd_record(1, right, {"layers": layer}, nearest), right)
+    found = table(build(tmp_path), "table5")
+    assert row(found, "WSD probe", "biLM layer 2")["Gain"].value == pytest.approx(-2.5)
+    assert row(found, "WSD probe", "layer 2, single tokens")["Here"].value == pytest.approx(60.0)
+    assert row(found, "WSD probe", "layer 2, single tokens")["Gain"].value == pytest.approx(10.0)
+    assert row(found, "WSD probe", "layer 1, single tokens")["Here"].kind == "missing"
+
+
 def test_every_published_run_is_shown(tmp_path: Path) -> None:
     publish_world(tmp_path)
     for record in odd_records():

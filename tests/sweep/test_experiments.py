@@ -40,6 +40,8 @@ CONDITIONS: dict[str, list[list[str]]] = {
         ["elmo.layers=0"],
         ["elmo.layers=1"],
         ["elmo.layers=2"],
+        ["elmo.layers=1", "task.settings.head.nearest=token"],
+        ["elmo.layers=2", "task.settings.head.nearest=token"],
         ["encoder.untrained=True", "elmo.layers=1"],
         ["encoder.untrained=True", "elmo.layers=2"],
     ],

@@ -77,6 +77,13 @@ def test_candidates_are_the_senses_of_lemma_and_part_of_speech_by_number(files: 
     ]
 
 
+def test_candidates_by_lemma_begin_with_the_own_part_of_speech(files: SplitFiles) -> None:
+    files.paths[0].write_text(SENSES + "bank%2:40:00:: 00000007 1 30\n", encoding="utf-8")
+    bank = next(iter(make_task("wsd", candidates="lemma").read(files))).targets[0]
+    assert bank.candidates == ("bank%1:14:00::", "bank%1:17:01::", "bank%2:40:00::")
+    assert next(iter(make_task("wsd").read(files))).targets[0].candidates == bank.candidates[:2]
+
+
 def test_fields_number_senses_from_one(files: SplitFiles) -> None:
     task, (one, two) = make_task("wsd"), read(files)
     vocabularies = Vocabularies(WordTable((), torch.zeros(2, 0), False), task.vocabularies([one]))
