@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import Any
 
 from elmo_bench.config import UNTRAINED, RunConfig
@@ -68,3 +68,42 @@ def describe_method(config: RunConfig) -> str:
     if config.data.fraction < 1:
         parts.append(f"fraction {config.data.fraction:g}")
     return ", ".join(parts)
+
+
+def describe_notes(
+    settings: Mapping[str, Any], captions: Mapping[str, Mapping[Any, str]], corpus_note: str
+) -> list[str]:
+    """What a caption says of a run: of its corpus, and of settings whose choice a reader must know."""
+    values = dict(flatten(settings))
+    chosen = [sentences.get(values.get(key)) for key, sentences in captions.items()]
+    return [note for note in (corpus_note, *chosen) if note]
+
+
+def leave_out(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
+    """The settings without those that have the value from before they could be chosen, group by group."""
+    kept = {}
+    for key, value in settings.items():
+        before = as_before.get(key)
+        if isinstance(value, Mapping) and isinstance(before, Mapping):
+            kept[key] = leave_out(value, before)
+        elif key not in as_before or value != before:
+            kept[key] = value
+    return kept
+
+
+def fill_in(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
+    """An older run's settings with those that it could not choose, group by group."""
+    filled = {**as_before, **settings}
+    for key, before in as_before.items():
+        if isinstance(before, Mapping):
+            filled[key] = fill_in(settings.get(key, {}), before)
+    return filled
+
+
+def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
+    """Every value of nested groups with its dotted key."""
+    for key, value in values.items():
+        if isinstance(value, Mapping):
+            yield from flatten(value, f"{prefix}{key}.")
+        else:
+            yield f"{prefix}{key}", value

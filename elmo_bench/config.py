@@ -175,21 +175,12 @@ class FamilyConfig(Config):
     findings: dict[str, FindingConfig]
 
 
-class SettingNote(Config):
-    """What tables say of runs by a setting on which the comparison with the paper depends."""
-
-    setting: str  # dotted, below task.settings
-    before: str  # its value in records that do not have it yet
-    says: dict[str, str]  # by value
-
-
 class PaperConfig(Config):
     """A task's rows in the paper's tables."""
 
     name: str | None = None  # of the task, in tables of several tasks
     table: TableConfig | None = None  # that compares systems for this task alone
     texts: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # row of perplexities: streams; () is all
-    notes: tuple[SettingNote, ...] = ()
 
 
 class TaskConfig(Config):
@@ -200,6 +191,7 @@ class TaskConfig(Config):
     title: str = ""  # as tables print it
     paper: PaperConfig = PaperConfig()
     settings: dict[str, Any]  # the fields of the plug-in
+    captions: dict[str, dict[Any, str]] = Field(default_factory=dict)  # by setting, dotted, and its value
     as_before: dict[str, Any] = Field(default_factory=dict)  # settings that older runs lack: what they had
     text: dict[str, Any] = Field(default_factory=dict)  # instead of some settings, where only text is read
     training: TrainingConfig

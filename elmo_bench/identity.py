@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from typing import Any
 
-from elmo_bench.conditions import reduce_elmo
+from elmo_bench.conditions import leave_out, reduce_elmo
 from elmo_bench.config import RunConfig
 from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
@@ -33,6 +32,7 @@ NOT_PART_OF_A_CONDITION = (
     "task.text",  # settings that no run reads with
     "task.words",  # defaults that `words` has already read
     "task.title",
+    "task.captions",
     "task.paper",
     "encoder",  # known by its fingerprint
     "words.file",  # known by its content, like the next
@@ -81,27 +81,6 @@ def identify(
         "words_sha256": words,
         "numerics": NUMERICS,
     }
-
-
-def leave_out(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
-    """The settings without those that have the value from before they could be chosen, group by group."""
-    kept = {}
-    for key, value in settings.items():
-        before = as_before.get(key)
-        if isinstance(value, Mapping) and isinstance(before, Mapping):
-            kept[key] = leave_out(value, before)
-        elif key not in as_before or value != before:
-            kept[key] = value
-    return kept
-
-
-def fill_in(settings: Mapping[str, Any], as_before: Mapping[str, Any]) -> dict[str, Any]:
-    """An older run's settings with those that it could not choose, group by group."""
-    filled = {**as_before, **settings}
-    for key, before in as_before.items():
-        if isinstance(before, Mapping):
-            filled[key] = fill_in(settings.get(key, {}), before)
-    return filled
 
 
 def condition_of(identity: dict[str, Any]) -> str:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import pytest
 
 from elmo_bench.catalog import read_task
-from elmo_bench.identity import condition_of, fill_in, identify, leave_out
+from elmo_bench.conditions import fill_in, leave_out
+from elmo_bench.identity import condition_of, identify
 from tests.support.composition import TASKS, run_config
 
 DATA = {"train": "a", "dev": "b", "test": "c"}

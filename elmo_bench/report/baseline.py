@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
-from typing import Any
+from collections.abc import Collection, Iterable
 
-from elmo_bench.conditions import is_baseline
+from elmo_bench.conditions import flatten, is_baseline
 from elmo_bench.hashing import hash_value
 from elmo_bench.records import Record
 
@@ -61,15 +60,6 @@ def setting_of(record: Record, besides: Collection[str] = ()) -> str:
         settings = {key: value for key, value in flatten(task.get("settings", {})) if key not in besides}
         values["task"] = {**task, "settings": settings}
     return hash_value(values)[:12]
-
-
-def flatten(values: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, Any]]:
-    """Every value of nested groups with its dotted key."""
-    for key, value in values.items():
-        if isinstance(value, Mapping):
-            yield from flatten(value, f"{prefix}{key}.")
-        else:
-            yield f"{prefix}{key}", value
 
 
 def words_of(record: Record) -> str:

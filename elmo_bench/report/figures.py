@@ -8,6 +8,7 @@ from statistics import mean
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
+from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
@@ -27,14 +28,7 @@ from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import BASELINE, PAPER, Block
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Axis, Line, draw_heat_map, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import (
-    caption_of,
-    command_for,
-    compare_cells,
-    describe_block,
-    notes_of,
-    notes_on_settings,
-)
+from elmo_bench.report.tables import command_for, compare_cells
 
 BASELINE_COLOUR, ELMO_COLOUR = 1, 2
 CURVES = "Learning curves"
@@ -55,7 +49,7 @@ def learning_curves(inputs: ReportInputs) -> Section:
             runs = inputs.of_task(block, task)
             groups = {"without ELMo": runs.find(BASELINE), "with ELMo": runs.find(PAPER)}
             if any(run.record.curve for seeds in groups.values() for run in seeds.values()):
-                figures.append(_learning_curve(task.title, block, groups))
+                figures.append(_learning_curve(task, block, groups))
     about = (
         "Dev score after every epoch: the thick line is the mean over the seeds that were still "
         "training, the thin ones are single seeds. The paper prints no such figure, but claims from its "
@@ -64,7 +58,7 @@ def learning_curves(inputs: ReportInputs) -> Section:
     return Section("curves", CURVES, about, figures=tuple(figures))
 
 
-def _learning_curve(title: str, block: Block, groups: dict[str, Seeds]) -> Figure:
+def _learning_curve(task: ShownTask, block: Block, groups: dict[str, Seeds]) -> Figure:
     lines = []
     for colour, (label, seeds) in enumerate(groups.items(), start=1):
         label = sign(label, seeds.values())
@@ -82,8 +76,9 @@ def _learning_curve(title: str, block: Block, groups: dict[str, Seeds]) -> Figur
     ends = max(x for x, _ in points)
     across = replace(across, high=max(ends, 1), ticks=tuple(tick for tick in across.ticks if tick <= ends))
     up = linear_axis(f"dev {metric}", [y for _, y in points])
-    svg = draw_lines(f"Learning curves of {title}", lines, across, up)
-    caption = explain_sign(caption_of(f"{CURVES}: {title}", "dev", block), svg)
+    svg = draw_lines(f"Learning curves of {task.title}", lines, across, up)
+    facts = facts_of(task, block, (run for seeds in groups.values() for run in seeds.values()))
+    caption = explain_sign(caption_of(f"{CURVES}: {task.title}", "dev", block, facts), svg)
     return Figure("curves", caption, svg)
 
 
@@ -104,14 +99,16 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
     for block in inputs.blocks(inputs.tasks):
         for place in ("input", "output"):
             learnt: Learnt = {}
+            facts: list[str] = []
             for task in inputs.tasks.values():
                 seeds = inputs.of_task(block, task).find(PAPER)
                 if runs := [run for run in seeds.values() if _weights(run, place)]:
                     learnt[task.title] = runs
+                    facts += facts_of(task, block, runs)
             if learnt:
-                title = f"{table.title} at the {place}"
-                figures.append(_weight_map(name, title, place, block, learnt))
-                tables.append(_weight_table(name, title, place, block, learnt))
+                caption = caption_of(f"{table.title} at the {place}", "training", block, facts)
+                figures.append(_weight_map(name, caption, place, learnt))
+                tables.append(_weight_table(name, caption, place, block, learnt))
     empty = (_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
@@ -132,14 +129,14 @@ def name_layers(learnt: Learnt, place: str) -> list[str]:
     return list(LOWEST) if is_bilm else [f"layer {number}" for number in range(count)]
 
 
-def _weight_map(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Figure:
+def _weight_map(name: str, caption: str, place: str, learnt: Learnt) -> Figure:
     columns = {
         sign(task, runs): [mean(column) for column in _by_layer(runs, place)] for task, runs in learnt.items()
     }
     names = name_layers(learnt, place)
     values = [[column[layer] for column in columns.values()] for layer in range(len(names))]
     svg = draw_heat_map(f"Layer weights at the {place}", list(columns), names[::-1], values[::-1])
-    return Figure(name, explain_sign(caption_of(title, "training", block), svg), svg)
+    return Figure(name, explain_sign(caption, svg), svg)
 
 
 def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
@@ -147,13 +144,12 @@ def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
     return list(zip(*(_weights(run, place) for run in runs), strict=True))
 
 
-def _weight_table(name: str, title: str, place: str, block: Block, learnt: Learnt) -> Table:
+def _weight_table(name: str, caption: str, place: str, block: Block, learnt: Learnt) -> Table:
     rows = []
     for task, runs in learnt.items():
         found = [spread(column) for column in _by_layer(runs, place)]
         cells = [measured_cell(one, runs, (spell_spread(one),)) for one in found]
         rows.append((text(task), text(place), *cells, text(str(len(runs)))))
-    caption = caption_of(title, "training", block)
     columns = ("Task", "Place", *name_layers(learnt, place), "n")
     return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
 
@@ -181,7 +177,6 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
             ]
             if built:
                 rows[task.name] = built
-                notes += notes_on_settings(task, runs)
             if sum(bool(a and b) for a, b in pairs.values()) > 1:
                 figures.append(_efficiency_figure(name, table, task, block, pairs))
         if rows:

@@ -7,12 +7,13 @@ from collections import defaultdict
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, place_of, setting_of
+from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
 from elmo_bench.report.cells import PASSES, TESTS, adjust_tests, score_cell, text
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.published import Block, block_of, differing
-from elmo_bench.report.tables import caption_of, compare_cells, describe_block, notes_of
+from elmo_bench.report.tables import compare_cells
 
 NAME, TITLE, SPLIT = "further", "Further runs", "test"
 ABOUT = (
@@ -41,10 +42,14 @@ def build_further(inputs: ReportInputs) -> Section | None:
 def _table(block: Block, conditions: list[Seeds], inputs: ReportInputs, shown: Keys) -> Table:
     rows = [_row(seeds, inputs, shown) for seeds in conditions]
     rows.sort(key=lambda row: (row[0].text, row[1].text))
+    by_task: dict[str, list[Run]] = defaultdict(list)
+    for run in (run for seeds in conditions for run in seeds.values()):
+        by_task[run.record.task].append(run)
+    facts = [fact for name in sorted(by_task) for fact in facts_of(inputs.tasks[name], block, by_task[name])]
     return Table(
         name=NAME,
         block=describe_block(block),
-        caption=caption_of(TITLE, SPLIT, block),
+        caption=caption_of(TITLE, SPLIT, block, facts),
         columns=COLUMNS,
         rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes_of(block)),

@@ -24,6 +24,9 @@ class ShownTask:
     title: str
     paper: PaperConfig = field(default_factory=PaperConfig)
     corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by source
+    notes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by source and corpus
+    captions: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)  # by setting and its value
+    as_before: Mapping[str, Any] = field(default_factory=dict)  # settings that older runs lack
 
 
 @dataclass
@@ -117,9 +120,22 @@ def _how_described(record: Record) -> tuple[bool, int]:
 def show_task(values: Mapping[str, Any]) -> ShownTask:
     """What a task's configuration says of it."""
     name = str(values["name"])
-    corpora = {source: frozenset(own) - {"default"} for source, own in values.get("sources", {}).items()}
-    paper = read_config(PaperConfig, values.get("paper", {}), "task.paper")
-    return ShownTask(name, str(values.get("title") or name), paper, corpora)
+    sources = values.get("sources", {})
+    notes = {
+        (source, corpus): str(described.get("note", ""))
+        for source, own in sources.items()
+        for corpus, described in own.items()
+        if corpus != "default"
+    }
+    return ShownTask(
+        name,
+        str(values.get("title") or name),
+        paper=read_config(PaperConfig, values.get("paper", {}), "task.paper"),
+        corpora={source: frozenset(own) - {"default"} for source, own in sources.items()},
+        notes=notes,
+        captions=values.get("captions", {}),
+        as_before=values.get("as_before", {}),
+    )
 
 
 def tables_of_tasks(tasks: Iterable[ShownTask]) -> list[tuple[str, TableConfig]]:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_bench.conditions import is_baseline, reduce_elmo
+from elmo_bench.conditions import flatten, is_baseline, reduce_elmo
 from elmo_bench.records import (
     NeighboursRecord,
     PerplexityRecord,
@@ -19,7 +19,6 @@ from elmo_bench.records import (
 )
 from elmo_bench.report.baseline import (
     differs_in_elmo_alone,
-    flatten,
     place_of,
     prescribed_fraction,
     setting_of,
@@ -122,12 +121,6 @@ class TaskRuns:
         if not groups:
             return None
         return groups[max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))][0]
-
-    @property
-    def example(self) -> Record | None:
-        """One run of those that cells are made of; they agree in all settings of the task."""
-        usual = self.usual
-        return next((run.record for run in self.runs if usual and setting_of(run.record) == usual[0]), None)
 
     def fractions(self) -> list[float]:
         """The fractions of the training set that there are runs on."""

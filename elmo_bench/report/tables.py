@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
 
 from elmo_bench.commands import spell_run
 from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import RowConfig, TableConfig
-from elmo_bench.records import Record
+from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
@@ -144,16 +143,16 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     """The rows of the tasks that a block has a corpus for."""
     rows: list[tuple[Cell, ...]] = []
     missing: list[str] = []
-    notes = notes_of(block)
+    notes, facts = notes_of(block), list[str]()
     for name, wanted in scored.rows.items():
         task = inputs.tasks[name]
         runs = inputs.of_task(block, task)
-        has_runs = any(row.wanted and row.against and runs.find(row.wanted) for row in wanted)
-        if not inputs.lists(block, task, has_runs):
+        found = [(row, runs.find(row.wanted) if row.wanted else {}) for row in wanted]
+        if not inputs.lists(block, task, any(row.against and seeds for row, seeds in found)):
             continue
-        built = [build_row(scored.table, task, row, runs, inputs) for row in wanted]
+        built = [build_row(scored.table, task, row, seeds, runs, inputs) for row, seeds in found]
         rows += built
-        notes += notes_on_settings(task, runs)
+        facts += _facts_of_rows(task, block, found)
         if runs.fraction != 1:
             notes.append(
                 f"{task.title}: trained on {100 * runs.fraction:g} % of its train split (size {block.size})."
@@ -164,7 +163,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     return Table(
         name=scored.name,
         block=describe_block(block),
-        caption=caption_of(scored.table.title, scored.table.split, block),
+        caption=caption_of(scored.table.title, scored.table.split, block, facts),
         columns=COLUMNS,
         rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes),
@@ -172,8 +171,15 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     )
 
 
+def _facts_of_rows(task: ShownTask, block: Block, rows: Sequence[tuple[Row, Seeds]]) -> Iterator[str]:
+    """What the caption says of a task's rows; those with settings of their own are named."""
+    usual = [run for row, seeds in rows if row.wanted and not row.wanted.settings for run in seeds.values()]
+    others = {row.label: seeds.values() for row, seeds in rows if row.wanted and row.wanted.settings}
+    yield from facts_of(task, block, usual, others)
+
+
 def build_row(
-    table: TableConfig, task: ShownTask, row: Row, runs: TaskRuns, inputs: ReportInputs
+    table: TableConfig, task: ShownTask, row: Row, seeds: Seeds, runs: TaskRuns, inputs: ReportInputs
 ) -> tuple[Cell, ...]:
     """One system: the paper's number and gain, ours, and how sure ours is."""
     printed = lookup(*row.paper) if row.paper else None
@@ -186,7 +192,6 @@ def build_row(
     heading = (text(task.title), text(row.label), theirs, gained)
     if row.wanted is None:
         return (*heading, NOTHING, *UNTESTED)
-    seeds = runs.find(row.wanted)
     if not seeds:
         return (*heading, NO_RUN, *UNTESTED)
     inputs.show(task, seeds)
@@ -207,48 +212,6 @@ def compare_cells(
         return UNTESTED
     pairs = [(before[seed], after[seed]) for seed in found.seeds]
     return gain_cell(found), interval_cell(found), test_cell(found), speed_cell(pairs)
-
-
-def describe_block(block: Block) -> str:
-    """Source, corpus, size and encoder in words."""
-    encoder = f"encoder {block.encoder} ({block.fingerprint[:8]})" if block.encoder else "no encoder yet"
-    source = f"source {block.source}" + (" (generated world)" if block.source == GENERATED else "")
-    return f"{source}, corpus {block.corpus}, size {block.size}, {encoder}"
-
-
-def caption_of(title: str, split: str, block: Block) -> str:
-    """The caption of a table or figure of one block."""
-    return f"{title} · {split} · {describe_block(block)}"
-
-
-def notes_of(block: Block) -> list[str]:
-    """What a reader must know before comparing with the paper."""
-    if block.source == GENERATED:
-        return [
-            "Generated world: the text is written by this project's own grammar. These numbers show what the "
-            "instrument measures; they say nothing about English and are not to be compared with the paper's."
-        ]
-    if block.source != "paper" or block.size != "paper":
-        return ["Other data or smaller settings than the paper's: compare gains, not levels."]
-    return []
-
-
-def notes_on_settings(task: ShownTask, runs: TaskRuns) -> list[str]:
-    """What the task's file says of the settings that the runs of a table have, as their records tell."""
-    record = runs.example
-    if record is None:
-        return []
-    values = [(note, _setting_of(record, note.setting)) for note in task.paper.notes]
-    said = [note.says.get(str(note.before if value is None else value)) for note, value in values]
-    return [f"{task.title}: {sentence}" for sentence in said if sentence]
-
-
-def _setting_of(record: Record, key: str) -> Any:
-    """One of the task's settings in a record; nothing where the record does not have it."""
-    value: Any = record.config.get("task", {}).get("settings", {})
-    for part in key.split("."):
-        value = value.get(part) if isinstance(value, Mapping) else None
-    return value
 
 
 def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Collection[str]) -> str:

@@ -13,6 +13,7 @@ from typing import Literal
 import torch
 from safetensors.torch import save_file
 
+from elmo_bench.conditions import describe_notes
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
@@ -199,6 +200,7 @@ def make_record(
         scores=scores,
         examples={split: len(rows) for split, rows in material.examples.items()},
         left_out=material.left_out,
+        notes=describe_notes(config.task.settings, config.task.captions, prepared.corpus.config.note),
         curve=fitted.curve,
         best_epoch=fitted.best_epoch,
         stopped=fitted.stopped,

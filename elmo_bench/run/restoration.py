@@ -12,10 +12,10 @@ from safetensors.torch import load_file
 from tqdm import tqdm
 
 from elmo_bench.catalog import list_tasks, read_task
+from elmo_bench.conditions import fill_in
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
-from elmo_bench.identity import fill_in
 from elmo_bench.records import Record, read_record
 from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
 from elmo_bench.run.execution import build_module

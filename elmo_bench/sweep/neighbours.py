@@ -13,6 +13,7 @@ from tqdm import tqdm
 from elmo_bench import sources
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.commands import spell_command
+from elmo_bench.conditions import leave_out
 from elmo_bench.config import (
     Config,
     DataConfig,
@@ -37,7 +38,6 @@ from elmo_bench.encoders.neighbours import (
 )
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
-from elmo_bench.identity import leave_out
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
 from elmo_bench.run.environment import describe_environment

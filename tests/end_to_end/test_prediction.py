@@ -68,6 +68,7 @@ def test_a_probe_is_brought_back_even_from_before_its_newest_settings(
     config = run_config("task=wsd", root=root)
     files = prepare(config.task, config.data, config.paths, print).files["test"].paths
     result, target = directory / "result.json", tmp_path / "out.jsonl"
+    assert config.task.captions["head.nearest"][nearest] in (read_record(result).notes or [])
     if nearest == "mean":
         record = json.loads(result.read_text())
         del record["config"]["task"]["settings"]["candidates"], record["config"]["task"]["as_before"]

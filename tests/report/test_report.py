@@ -106,7 +106,7 @@ def test_empty_cells_name_the_command_that_fills_them(records: Path) -> None:
     assert row(found, "SQuAD", "baseline")["Here"].text == "no run"
 
 
-def test_notes_say_which_way_a_setting_was_chosen(tmp_path: Path) -> None:
+def test_captions_say_which_way_a_setting_was_chosen(tmp_path: Path) -> None:
     def chosen(values: dict[str, Any]) -> dict[str, Any]:
         return {"task": {"name": "snli", "elmo": {"where": "input"}, "settings": values}}
 
@@ -118,10 +118,9 @@ def test_notes_say_which_way_a_setting_was_chosen(tmp_path: Path) -> None:
     }.items():
         publish(tmp_path / name, make_record("snli", 1, 20, NONE, config=chosen(settings)), 20)
         publish(tmp_path / name, make_record("ner", 1, 20, NONE), 20)
-        found = table(build(tmp_path / name), "table1", "no encoder yet")
-        said[name] = [note for note in found.notes if "penalty" in note]
-    assert said["with_elmo"] == ["SNLI: L2 penalty and attention dropout with ELMo only, as in the paper."]
-    assert len(said["always"]) == 1 and "with and without ELMo" in said["always"][0]
+        said[name] = table(build(tmp_path / name), "table1", "no encoder yet").caption
+    assert "SNLI: L2 penalty and attention dropout with ELMo only, as in the paper" in said["with_elmo"]
+    assert "with and without ELMo" in said["always"]
     assert said["older"] == said["always"]
 
 
@@ -338,6 +337,25 @@ def odd_records() -> list[Record]:
     ]
 
 
+def test_a_caption_says_what_must_be_known_of_the_corpus(tmp_path: Path) -> None:
+    place = {"source": "open", "corpus": "part"}
+    publish(tmp_path, make_record("squad", 1, 20, NONE, **place), 20)  # from before records had notes
+    for seed, own in ((1, ["from the record"]), (2, ["from the record"])):
+        publish(tmp_path, make_record("snli", seed, 20, NONE, **place, notes=own), 20)
+    caption = table(build(tmp_path), "table1", "corpus part").caption
+    assert "SQuAD: a ninth of the paper's training questions; " in caption
+    assert "test is the official dev set, while the paper's test scores are of the hidden test set" in caption
+    assert caption.endswith("SNLI: from the record")
+
+
+def test_a_figure_is_captioned_like_a_table(tmp_path: Path) -> None:
+    for elmo in (NONE, ELMO):
+        record = make_record("wsd", 1, 20, elmo, source="open", corpus="semcor")
+        publish(tmp_path, record, 20)
+    section = next(section for section in build(tmp_path).sections if section.name == "curves")
+    assert all("SemEval-2015 is absent" in figure.caption for figure in section.figures)
+
+
 def wsd_record(seed: int, right: int, elmo: dict[str, Any], nearest: str) -> Record:
     """A run of the probe; its settings as a record has them."""
     head = {"distance": "cosine", **({} if nearest == "mean" else {"nearest": nearest})}
@@ -359,6 +377,8 @@ def test_a_row_may_have_other_settings_than_the_usual_ones(tmp_path: Path) -> No
     for layer, nearest, right in ((1, "mean", 18), (2, "mean", 19), (2, "token", 24)):
         publish(tmp_path, wsd_record(1, right, {"layers": layer}, nearest), right)
     found = table(build(tmp_path), "table5")
+    assert "nearest mean is taken" in found.caption
+    assert "layer 2, single tokens: the sense of the nearest single training token is taken" in found.caption
     assert row(found, "WSD probe", "biLM layer 2")["Gain"].value == pytest.approx(-2.5)
     assert row(found, "WSD probe", "layer 2, single tokens")["Here"].value == pytest.approx(60.0)
     assert row(found, "WSD probe", "layer 2, single tokens")["Gain"].value == pytest.approx(10.0)

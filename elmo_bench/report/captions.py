@@ -1,0 +1,62 @@
+"""What stands above and below a table or a figure: its caption, and what to know before comparing."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+
+from elmo_bench.conditions import describe_notes, fill_in
+from elmo_bench.records import Record
+from elmo_bench.report.comparison import Run
+from elmo_bench.report.inputs import ShownTask
+from elmo_bench.report.published import GENERATED, Block
+
+
+def describe_block(block: Block) -> str:
+    """Source, corpus, size and encoder in words."""
+    encoder = f"encoder {block.encoder} ({block.fingerprint[:8]})" if block.encoder else "no encoder yet"
+    source = f"source {block.source}" + (" (generated world)" if block.source == GENERATED else "")
+    return f"{source}, corpus {block.corpus}, size {block.size}, {encoder}"
+
+
+def caption_of(title: str, split: str, block: Block, facts: Iterable[str] = ()) -> str:
+    """The caption of a table or figure of one block, with what must be known of its corpora and runs."""
+    return ". ".join([f"{title} · {split} · {describe_block(block)}", *facts])
+
+
+def facts_of(
+    task: ShownTask, block: Block, runs: Iterable[Run], others: Mapping[str, Iterable[Run]] | None = None
+) -> Iterator[str]:
+    """What a caption says of a task: of its corpus, and of the settings of its runs.
+
+    `others` are the runs of rows with settings of their own, by label: only what differs is said of them.
+    """
+    usual = _distinct(runs, task) or [task.notes.get((block.source, block.corpus), "")]
+    if any(usual):
+        yield f"{task.title}: {'; '.join(filter(None, usual))}"
+    for label, own in (others or {}).items():
+        if further := [note for note in _distinct(own, task) if note not in usual]:
+            yield f"{label}: {'; '.join(further)}"
+
+
+def _distinct(runs: Iterable[Run], task: ShownTask) -> list[str]:
+    return list(dict.fromkeys(note for run in runs for note in notes_of_record(run.record, task)))
+
+
+def notes_of_record(record: Record, task: ShownTask) -> list[str]:
+    """The notes of a run; those of an older one are made from the task as it is described today."""
+    if record.notes is not None:
+        return record.notes
+    settings = fill_in(record.config.get("task", {}).get("settings", {}), task.as_before)
+    return describe_notes(settings, task.captions, task.notes.get((record.source, record.corpus), ""))
+
+
+def notes_of(block: Block) -> list[str]:
+    """What a reader must know before comparing with the paper."""
+    if block.source == GENERATED:
+        return [
+            "Generated world: the text is written by this project's own grammar. These numbers show what the "
+            "instrument measures; they say nothing about English and are not to be compared with the paper's."
+        ]
+    if block.source != "paper" or block.size != "paper":
+        return ["Other data or smaller settings than the paper's: compare gains, not levels."]
+    return []
