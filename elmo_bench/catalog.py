@@ -81,8 +81,9 @@ def list_tables() -> dict[str, TableConfig]:
     for name, path in list_choices("experiment").items():
         sweeper = _read_file(path, resolve=False).get("hydra", {}).get("sweeper", {})
         if table := sweeper.get("table"):
-            swept = str(sweeper.get("params", {}).get("task", ""))
-            values = {"tasks": [task for task in swept.split(",") if task], **table}
+            params = sweeper.get("params", {})
+            tasks = [task for task in str(params.get("task", "")).split(",") if task]
+            values = {"tasks": tasks, "least": params.get("data.least", 1), **table}
             tables[name] = read_config(TableConfig, values, f"{path}: hydra.sweeper.table")
     return tables
 

@@ -125,6 +125,10 @@ class TableConfig(Config):
     rows: tuple[RowConfig, ...] = ()
     tasks: tuple[str, ...] = ()  # by default those that the experiment sweeps
     statistics: dict[str, str] = Field(default_factory=dict)  # label: score, in place of the task's metric
+    least: int = 1  # training examples of a point; by default what the experiment has as data.least
+    by_source: dict[str, str] = Field(
+        default_factory=dict
+    )  # experiments that fill the table on other sources
 
 
 Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]
@@ -251,6 +255,7 @@ class DataConfig(Config):
     repository: str | None = None  # paper only: instead of the one on the Hub, such as a local copy
     fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, nested and seeded
     limit: int | None = Field(default=None, ge=1)  # of the training examples
+    least: int = Field(default=1, ge=1)  # training examples; with fewer there is no run
     format: str | None = None  # files only, like the three below
     train: str | tuple[str, ...] | None = None
     dev: str | tuple[str, ...] | None = None

@@ -38,6 +38,7 @@ NOT_PART_OF_A_CONDITION = (
     "words.file",  # known by its content, like the next
     "words.beside",
     "words.get",  # how to obtain them
+    "data.least",  # a run that is made has more
     "data.repository",  # its files are known by their content, like those of the next four
     "data.format",
     "data.train",

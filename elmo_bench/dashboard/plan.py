@@ -8,6 +8,7 @@ from typing import Literal
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
+from elmo_bench.report.published import GENERATED
 
 POINTS = ("input", "output")  # where ELMo enters a head
 LAYERS = 3  # of a biLM: the token layer and two LSTMs
@@ -49,7 +50,7 @@ def plan_section(name: str, table: TableConfig, tasks: Sequence[str]) -> Section
     return SectionPlan(
         table.title,
         table.about,
-        spell_run([f"+experiment={name}", "tracking=wandb"], sweep=True),
+        spell_run([f"+experiment={table.by_source.get(GENERATED, name)}", "tracking=wandb"], sweep=True),
         tuple(tasks if of_all else table.tasks),
         tuple(PANELS[table.kind](table)),
     )

@@ -6,7 +6,8 @@ from collections.abc import Callable
 
 from elmo_bench.config import TableConfig
 from elmo_bench.report.convergence import MARK
-from elmo_bench.report.figures import layer_weights, learning_curves, sample_efficiency
+from elmo_bench.report.efficiency import sample_efficiency
+from elmo_bench.report.figures import layer_weights, learning_curves
 from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.further import build_further
 from elmo_bench.report.inference import SEEDS_NEEDED

@@ -1,4 +1,4 @@
-"""The paper's figures from the records: learning curves, layer weights, sample efficiency."""
+"""The paper's figures from the records: learning curves and layer weights."""
 
 from __future__ import annotations
 
@@ -11,32 +11,21 @@ from elmo_bench.config import TableConfig
 from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
 from elmo_bench.report.cells import (
     NO_RUN,
-    NOTHING,
-    PASSES,
-    TESTS,
-    adjust_tests,
     measured_cell,
-    score_cell,
     spell_spread,
     text,
 )
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.convergence import MARK, SIGN, met_cap
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
-from elmo_bench.report.model import Cell, Figure, Section, Table
-from elmo_bench.report.paper import lookup
+from elmo_bench.report.model import Figure, Section, Table
 from elmo_bench.report.published import BASELINE, PAPER, Block
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Axis, Line, draw_heat_map, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import command_for, compare_cells
+from elmo_bench.report.svg import Line, draw_heat_map, draw_lines, linear_axis
 
-BASELINE_COLOUR, ELMO_COLOUR = 1, 2
 CURVES = "Learning curves"
-SHARES = (0.001, 0.01, 0.1, 1.0)  # of the training set, as in the paper's Figure 1
 Learnt = dict[str, list[Run]]
 """Runs with layer weights, by the title of the task."""
-Pairs = dict[float, tuple[Seeds, Seeds]]
-"""Runs without and with ELMo, by fraction of the training set."""
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
 OURS = "elmo_bench."  # begins the dotted path of our encoders, which are biLMs or have one layer
 
@@ -109,7 +98,7 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
                 caption = caption_of(f"{table.title} at the {place}", "training", block, facts)
                 figures.append(_weight_map(name, caption, place, learnt))
                 tables.append(_weight_table(name, caption, place, block, learnt))
-    empty = (_nothing(name, table.title),)
+    empty = (build_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
@@ -154,109 +143,7 @@ def _weight_table(name: str, caption: str, place: str, block: Block, learnt: Lea
     return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
 
 
-def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
-    """Dev scores on fractions of the training set, and when ELMo passes the baseline's best (Figure 1)."""
-    tables, figures = [], []
-    for block in inputs.blocks(inputs.tasks):
-        rows: dict[str, list[tuple[Cell, ...]]] = {}
-        notes = notes_of(block)
-        for task in inputs.tasks.values():
-            runs = inputs.of_task(block, task)
-            shares = runs.fractions()
-            if len(shares) < 2 and task.name not in table.tasks:
-                continue  # a run on the whole training set is in the table of its experiment
-            pairs: Pairs = {
-                share: (
-                    runs.find(replace(BASELINE, fraction=share)),
-                    runs.find(replace(PAPER, fraction=share)),
-                )
-                for share in shares
-            }
-            built = [
-                _efficiency_row(task, share, *pair, inputs) for share, pair in pairs.items() if any(pair)
-            ]
-            if built:
-                rows[task.name] = built
-            if sum(bool(a and b) for a, b in pairs.values()) > 1:
-                figures.append(_efficiency_figure(name, table, task, block, pairs))
-        if rows:
-            tables.append(_efficiency_table(name, table, block, rows, notes, inputs))
-    empty = (_nothing(name, table.title),)
-    return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
-
-
-def _efficiency_table(
-    name: str,
-    table: TableConfig,
-    block: Block,
-    rows: dict[str, list[tuple[Cell, ...]]],
-    notes: list[str],
-    inputs: ReportInputs,
-) -> Table:
-    columns = (
-        "Task", "Training set", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", TESTS,
-        PASSES,
-    )  # fmt: skip
-    filled = {task: {row[1].text for row in own if NO_RUN not in row} for task, own in rows.items()}
-    wanted = {spell_share(share) for share in SHARES}
-    missing = [task for task in table.tasks if wanted - filled.get(task, set())]
-    return Table(
-        name,
-        describe_block(block),
-        caption_of(table.title, "dev", block),
-        columns,
-        adjust_tests(columns, [row for own in rows.values() for row in own]),
-        tuple(notes),
-        (command_for(name, missing, block, inputs.sizes),) if missing else (),
-    )
-
-
-def _efficiency_row(
-    task: ShownTask, share: float, before: Seeds, after: Seeds, inputs: ReportInputs
-) -> tuple[Cell, ...]:
-    for seeds in (before, after):
-        inputs.show(task, seeds)
-    labels = lookup("figures", "figure1_sample_efficiency_dev", "gain_labels_elmo_minus_baseline")
-    printed = labels.get(task.paper.name, {}).get(f"{100 * share:g}")
-    theirs = (
-        Cell((f"{printed['value']:+.1f}", "unverified"), "unverified", printed["value"])
-        if printed
-        else NOTHING
-    )
-    cells = (text(task.title), text(spell_share(share)), _dev(before), _dev(after), theirs)
-    runs = list(before.values()) + list(after.values())
-    return (*cells, *compare_cells(inputs, before, after, "dev", runs[0].record.metric))
-
-
-def spell_share(share: float) -> str:
-    return f"{100 * share:g} %"
-
-
-def _dev(seeds: Seeds) -> Cell:
-    if not seeds:
-        return NO_RUN
-    return score_cell(list(seeds.values()), "dev")
-
-
-def _efficiency_figure(name: str, table: TableConfig, task: ShownTask, block: Block, pairs: Pairs) -> Figure:
-    lines = []
-    for colour, label in ((BASELINE_COLOUR, "without ELMo"), (ELMO_COLOUR, "with ELMo")):
-        found = {
-            share: spread([run.record.scores["dev"][run.record.metric] for run in seeds.values()])
-            for share, pair in pairs.items()
-            if (seeds := pair[colour - 1])
-        }
-        points = tuple((100 * share, one.mean) for share, one in found.items())
-        label = sign(label, [run for pair in pairs.values() for run in pair[colour - 1].values()])
-        lines.append(Line(label, points, colour, deviations=tuple(one.deviation for one in found.values())))
-    metric = next(run.record.metric for pair in pairs.values() for seeds in pair for run in seeds.values())
-    across: Axis = log_axis("percent of the training set", [100 * share for share in pairs])
-    up = linear_axis(f"dev {metric}", [y for line in lines for _, y in line.points])
-    svg = draw_lines(f"Sample efficiency of {task.title}", lines, across, up)
-    return Figure(name, explain_sign(caption_of(f"{table.title}: {task.title}", "dev", block), svg), svg)
-
-
-def _nothing(name: str, title: str) -> Table:
+def build_nothing(name: str, title: str) -> Table:
     """What stands where there is no run at all."""
     command = spell_run([f"+experiment={name}", f"data={UNUSED.source}"], sweep=True)
     caption = caption_of(title, "dev", UNUSED)

@@ -49,6 +49,7 @@ class Wanted:
     elmo: Literal["none"] | Mapping[str, Any]  # what differs from the defaults of the task
     words: Literal["usual", "none", "any"] = "usual"
     fraction: float | None = None  # of the training set; None: as the size prescribes
+    limit: int | None = None  # of the training examples
     settings: Mapping[str, Any] = field(
         default_factory=dict
     )  # of the task, dotted, that are not the usual ones
@@ -93,7 +94,7 @@ class TaskRuns:
             if (
                 setting_of(record, wanted.settings) == setting
                 and wanted.fits(record)
-                and share_of(record) == (fraction, None)
+                and share_of(record) == (fraction, wanted.limit)
                 and _words_fit(record, wanted, words)
             ):
                 fitting[record.condition][run.seed] = run
@@ -122,9 +123,9 @@ class TaskRuns:
             return None
         return groups[max(groups, key=lambda key: (*_version(groups[key][0]), len(groups[key]), key))][0]
 
-    def fractions(self) -> list[float]:
-        """The fractions of the training set that there are runs on."""
-        return sorted({run.record.identity["data"]["fraction"] for run in self.runs})
+    def shares(self) -> set[tuple[float, int | None]]:
+        """The parts of the training set that there are runs on: the fraction, and the limit on examples."""
+        return {share_of(run.record) for run in self.runs}
 
 
 @dataclass(frozen=True)

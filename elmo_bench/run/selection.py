@@ -11,7 +11,7 @@ from dataclasses import dataclass, replace
 from elmo_bench.config import DataConfig
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
-from elmo_bench.types import DataError
+from elmo_bench.types import DataError, UsageError
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,18 @@ def choose_examples(
     if split == "train":
         wanted = math.ceil(data.fraction * len(chosen))
         chosen = nested_part(chosen, min(wanted, data.limit or wanted))
+        require_enough(len(chosen), len(examples), data)
     return chosen[:limit] if limit else chosen
+
+
+def require_enough(chosen: int, whole: int, data: DataConfig) -> None:
+    """Refuse a training set so small that its score would say nothing."""
+    if chosen < data.least:
+        parts = [f"data.fraction={data.fraction:g}", *([f"data.limit={data.limit}"] if data.limit else [])]
+        raise UsageError(
+            f"{' '.join(parts)}: expected at least {data.least:,} training examples (data.least), got "
+            f"{chosen:,} of {whole:,}; take a larger part, or a smaller data.least"
+        )
 
 
 def nested_part(examples: Sequence[Example], count: int) -> list[Example]:

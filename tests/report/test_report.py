@@ -31,6 +31,7 @@ from elmo_bench.report.assembly import assemble
 from elmo_bench.report.cells import spell_p
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.convergence import MARK, SIGN
+from elmo_bench.report.efficiency import pair_by_size
 from elmo_bench.report.formats import (
     escape_csv,
     escape_latex,
@@ -163,15 +164,47 @@ def test_every_number_of_tables_1_to_13_is_shown(records: Path) -> None:
 
 def test_speed_of_learning_is_a_column_of_its_own(records: Path) -> None:
     report = build(records)
-    full = row(table(report, "figure1"), "SNLI", "100 %")
+    full = row(table(report, "figure1"), "SNLI", "600; 100 %")
     # curves are 0.3, 0.6, 0.8, 0.9, 1 of their best: of 29/40 the fourth is above 24/40, the third is not;
-    # each epoch has ten examples in batches of one
-    lines = ("40", "baseline's best: 50", "estimated from epochs")
+    # each epoch has 600 examples in batches of one
+    lines = ("2,400", "baseline's best: 3,000", "estimated from epochs")
     assert full["Updates to pass"].lines == lines
     assert row(table(report, "table1"), "SNLI", "+ ELMo")["Updates to pass"].lines == lines
     assert row(table(report, "table1"), "SNLI", "baseline")["Updates to pass"].kind == "nothing"
-    assert full["Paper's gain"].lines == ("+1.4", "unverified")
-    assert row(table(report, "figure1"), "SNLI", "10 %")["Gain"].value == pytest.approx(15.0)
+    assert row(table(report, "figure1"), "SNLI", "60; 10 %")["Gain"].value == pytest.approx(15.0)
+
+
+def test_the_papers_points_stand_beside_ours_of_about_as_many_examples(records: Path) -> None:
+    found = table(build(records), "figure1")
+    assert row(found, "SNLI", "600; 100 %")["Paper's gain"].lines == ("+12.3", "at 549", "unverified")
+    assert row(found, "SNLI", "60; 10 %")["Paper's gain"].kind == "nothing"
+    alone = row(found, "SNLI", "54,937; 10 % of the paper's")
+    assert alone["Paper's gain"].lines == ("+1.5", "at 54,937", "unverified")
+    assert alone["Baseline"].kind == "nothing"
+    assert [cells[1].lines[0] for cells in found.rows] == ["60", "600", "5,494", "54,937", "549,367"]
+
+
+def test_sizes_are_paired_within_half_a_decade() -> None:
+    assert pair_by_size([60, 600, 6000], [549, 5494, 54937]) == {0: 1, 1: 2}
+    assert pair_by_size([500, 600], [549, 5494]) == {0: 1}  # the nearer one
+    assert pair_by_size([], [549]) == {}
+
+
+def test_few_examples_make_no_point(tmp_path: Path) -> None:
+    publish_world(tmp_path)
+    part = {"data": {"source": "sample", "corpus": None, "fraction": 0.001, "limit": None}}
+    sizes = {"train": 1, "dev": 40, "test": 40}
+    limited = {"data": {"source": "sample", "corpus": None, "fraction": 1.0, "limit": 200}}
+    for elmo in (NONE, ELMO):
+        publish(tmp_path, make_record("snli", 1, 13, elmo, identity=part, examples=sizes), 13)
+        wider = make_record("snli", 1, 14, elmo, identity=limited, examples={**sizes, "train": 200})
+        publish(tmp_path, wider, 14)
+    report = build(tmp_path)
+    found = table(report, "figure1")
+    assert [cells[1].lines[0] for cells in found.rows][:3] == ["60", "200", "600"]
+    assert "SNLI: runs on fewer than 50 training examples are no points here (1)." in found.notes
+    assert "figure1_sample task=srl" in found.commands[0]
+    assert {cells[1].lines[1] for cells in table(report, "further").rows} == {"0.1 % of the training set"}
 
 
 def test_the_p_of_the_main_test_is_adjusted_for_its_table(records: Path) -> None:
@@ -194,13 +227,13 @@ def test_two_seeds_are_said_to_have_no_interval_over_seeds(tmp_path: Path) -> No
 
 def test_a_run_at_its_cap_marks_every_number_and_figure_it_is_in(tmp_path: Path) -> None:
     publish_world(tmp_path)
-    capped = make_record("snli", 1, 24, NONE, stopped="cap")
-    publish(tmp_path, capped, 24)
+    sizes = {"train": 600, "dev": 40, "test": 40}
+    publish(tmp_path, make_record("snli", 1, 24, NONE, stopped="cap", examples=sizes), 24)
     report = build(tmp_path)
     mixed = make_mark(1, 3)
     baseline = row(table(report, "table1"), "SNLI", "baseline")
     elmo = row(table(report, "table1"), "SNLI", "+ ELMo")
-    share = row(table(report, "figure1"), "SNLI", "100 %")
+    share = row(table(report, "figure1"), "SNLI", "600; 100 %")
     assert (baseline["Here"].marks, share["Baseline"].marks) == ((mixed,), (mixed,))
     assert (elmo["Gain"].marks, share["Gain"].marks) == ((MARK,), (MARK,))
     assert (elmo["Here"].marks, share["+ ELMo"].marks) == ((), ())

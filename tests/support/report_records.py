@@ -144,8 +144,9 @@ def publish(directory: Path, record: Record, right: int) -> Run:
 def publish_world(directory: Path, snli_fraction: float = 1.0) -> None:
     """Runs for several tables: NER of Table 1, SNLI of Tables 1 to 3 and Figure 1, some cells empty."""
 
-    def make_snli(seed: int, right: int, elmo: dict[str, Any], **changes: Any) -> Record:
-        return make_record("snli", seed, right, elmo, size_fraction=snli_fraction, **changes)
+    def make_snli(seed: int, right: int, elmo: dict[str, Any], train: int = 600, **changes: Any) -> Record:
+        sizes = {"train": train, "dev": EXAMPLES, "test": EXAMPLES}
+        return make_record("snli", seed, right, elmo, size_fraction=snli_fraction, examples=sizes, **changes)
 
     for seed, (before, after) in enumerate([(20, 27), (22, 27), (21, 25)], start=1):
         publish(directory, make_record("ner", seed, before, NONE), before)
@@ -155,6 +156,6 @@ def publish_world(directory: Path, snli_fraction: float = 1.0) -> None:
             publish(directory, make_snli(seed, before + more, elmo), before + more)
         for elmo, right in ((NONE, before - 8), (ELMO, before - 2)):
             tenth = {"data": {"source": "sample", "corpus": None, "fraction": 0.1, "limit": None}}
-            publish(directory, make_snli(seed, right, elmo, identity=tenth), right)
+            publish(directory, make_snli(seed, right, elmo, train=60, identity=tenth), right)
     control = {"encoder_fingerprint": "u" * 64}
     publish(directory, make_record("ner", 1, 20, ELMO, identity=control, encoder="untrained"), 20)

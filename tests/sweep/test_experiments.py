@@ -61,7 +61,7 @@ CONDITIONS: dict[str, list[list[str]]] = {
     ],
     "table7_perplexity": [[]],
     "figure1": [
-        [f"data.fraction={fraction}", elmo]
+        [f"data.fraction={fraction}", "data.least=50", elmo]
         for fraction in ("0.001", "0.01", "0.1", "1")
         for elmo in ("elmo=none", "elmo=paper")
     ],
@@ -159,6 +159,20 @@ def test_a_task_may_have_values_of_its_own() -> None:
     ]
     assert list_jobs(parse, sweep, ["task=srl"]) == [["seed=1", "task=srl"], ["seed=2", "task=srl"]]
     assert list_jobs(parse, sweep, ["seed=7"]) == [["seed=7", "task=ner"], ["seed=7", "task=srl"]]
+
+
+@pytest.mark.parametrize(
+    ("experiment", "fractions"), [("figure1_sample", "0.2 0.5 1"), ("figure1_open", "0.01 0.1 1")]
+)
+def test_smaller_corpora_have_larger_fractions(experiment: str, fractions: str) -> None:
+    words = [f"+experiment={experiment}", "task=srl", "seed=1", "elmo=none"]
+    with open_composer() as composer:
+        sweep = read_sweep(composer, RUNS.primary, words)
+        jobs = list_jobs(composer.parse, sweep, words[1:])
+    assert [word for job in jobs for word in job if "fraction" in word] == [
+        f"data.fraction={fraction}" for fraction in fractions.split()
+    ]
+    assert all("data.least=50" in job for job in jobs)
 
 
 def test_jobs_that_read_the_same_are_one() -> None:
