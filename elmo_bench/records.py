@@ -70,6 +70,17 @@ class Context(BaseModel):
     near: float | None = None
 
 
+class ContextRank(BaseModel):
+    """At which rank an occurrence stands among the neighbours of another; each sentence counts once."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    context: Context
+    candidates: str  # which words are neighbours: any, same or other
+    rank: int
+    total: int  # sentences with a candidate
+
+
 class ContextNeighbours(BaseModel):
     """An occurrence and those that are nearest to it, the nearest first."""
 
@@ -77,6 +88,7 @@ class ContextNeighbours(BaseModel):
 
     query: Context
     nearest: list[Context]
+    ranks: list[ContextRank] = []  # of an occurrence that was asked about, such as the paper's neighbour
 
 
 class NeighboursRecord(BaseModel):

@@ -81,3 +81,10 @@ class Rendering(Protocol):
     def render(self, examples: Sequence[Any], predictions: Sequence[Prediction]) -> str:
         """The whole file."""
         ...
+
+
+@runtime_checkable
+class Named(Protocol):
+    """What an example offers beside, where its corpus has a name of its own for it."""
+
+    corpus_id: str

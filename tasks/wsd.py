@@ -50,6 +50,7 @@ class WsdExample:
 
     id: str
     collection: str  # which of several test sets it is from
+    corpus_id: str  # what the file calls the sentence, such as d004.s017
     words: Words
     targets: tuple[Target, ...]
 
@@ -140,7 +141,8 @@ def _read_collection(
     for number, sentence in enumerate(read_sense_sentences(text, keys), start=1):
         targets = tuple(_target(instance, senses, candidates) for instance in sentence.instances)
         if targets:
-            yield WsdExample(f"{collection}-{number}", collection, undo_escapes(sentence.words), targets)
+            words = undo_escapes(sentence.words)
+            yield WsdExample(f"{collection}-{number}", collection, sentence.id, words, targets)
 
 
 def _target(instance: SenseInstance, senses: SenseInventory, candidates: Candidates) -> Target:

@@ -22,6 +22,7 @@ EXAMPLE = (
     "python -m elmo_bench neighbours play --corpus wsd/semcor\n"
     "  python -m elmo_bench neighbours play --corpus text.txt.gz --encoder small --layer 2 --json\n"
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --sentence 'They saw a play .'\n"
+    "  python -m elmo_bench neighbours play --corpus wsd/semcor --id d004.s017 d006.s056\n"
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --encoder words      # static vectors alone"
 )
 AROUND = 14  # tokens shown on each side
@@ -40,6 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--sentence", help="the occurrence meant, tokens between blanks")
     parser.add_argument(
         "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if another"
+    )
+    parser.add_argument(
+        "--id",
+        nargs="+",
+        action="append",
+        metavar="ID",
+        help="a sentence of the corpus by its id; after it, the id of one whose rank is told",
     )
     parser.add_argument("--layer", type=int, metavar="N", help="the last by default; 0 knows no context")
     parser.add_argument(
@@ -68,6 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         word=arguments.other_word or arguments.word,
         corpus=arguments.corpus,
         sentence=tuple(arguments.sentence.split()) if arguments.sentence else None,
+        sentences=_read_ids(arguments),
         vectors=arguments.vectors,
         layer=arguments.layer,
         queries=arguments.queries,
@@ -91,8 +100,19 @@ def run(arguments: argparse.Namespace) -> None:
         say_on_stderr(f"kept as {path}")
 
 
+def _read_ids(arguments: argparse.Namespace) -> dict[str, str | None] | None:
+    """The sentences of --id, each with the one whose rank is told."""
+    if not arguments.id:
+        return None
+    if arguments.sentence or any(len(ids) > 2 for ids in arguments.id):
+        raise UsageError("--id: expected one id or two, and no --sentence beside it")
+    return {ids[0]: ids[1] if len(ids) > 1 else None for ids in arguments.id}
+
+
 def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:
     """Static neighbours in one line, then every occurrence with its neighbours below it."""
+    from elmo_bench.report.neighbours import describe_rank
+
     if record.static:
         words = ", ".join(f"{word} {near:.2f}" for word, near in record.static)
         yield f"{record.word} in {record.vectors}:\n  {words}\n"
@@ -107,6 +127,9 @@ def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:
         yield f"        {highlight(context.query.sentence, context.query.position, is_bold)}"
         for found in context.nearest:
             yield f"  {found.near:5.3f} {highlight(found.sentence, found.position, is_bold)}"
+        for one in context.ranks:
+            shown = highlight(one.context.sentence, one.context.position, is_bold)
+            yield f"  {one.context.near:5.3f} {shown}\n        {describe_rank(one, record.word)}"
 
 
 def highlight(words: Sequence[str], position: int, is_bold: bool) -> str:

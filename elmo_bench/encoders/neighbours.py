@@ -32,11 +32,33 @@ class Occurrence:
 
 
 @dataclass
+class Standing:
+    """At which rank an occurrence stands among the neighbours of another; each sentence counts once."""
+
+    occurrence: Occurrence
+    near: float
+    candidates: Candidates
+    nearer: int = 0  # sentences with a candidate that is nearer
+    total: int = 0  # sentences with a candidate
+
+    def look_at(self, nearest: Iterable[tuple[Words, float]]) -> None:
+        """Count sentences, each with the cosine of its nearest candidate."""
+        for words, near in nearest:
+            self.total += 1
+            self.nearer += near > self.near and words != self.occurrence.words
+
+    @property
+    def rank(self) -> int:
+        return self.nearer + 1
+
+
+@dataclass
 class Neighbourhood:
     """The nearest occurrences to one that are known so far; of equal sentences only the nearest."""
 
     query: Occurrence
     count: int
+    standings: list[Standing] = field(default_factory=list)
     found: dict[Words, tuple[float, int]] = field(default_factory=dict)  # cosine and position by sentence
 
     @property
@@ -80,18 +102,20 @@ def find_neighbours(
     layer: int,
     count: int,
     candidates: Candidates = "any",
+    ranked: Sequence[Occurrence | None] = (),
 ) -> Iterator[tuple[int, list[Neighbourhood]]]:
     """Go through a corpus block by block: how many tokens a block has, and what is nearest so far.
 
-    An occurrence in the query's own sentence, or in a copy of it, is no neighbour.
+    An occurrence in the query's own sentence, or in a copy of it, is no neighbour. `ranked` has for each
+    query the occurrence whose rank is told: among the candidates, and among occurrences of the query's word.
     """
+    own = encode_occurrences(encoder, queries, layer)  # (queries, dim)
     around = [Neighbourhood(query, count) for query in queries]
-    own = np.concatenate(
-        [
-            normalise_rows(layers[layer, query.position][None])
-            for query, layers in zip(queries, encoder.layers([query.words for query in queries]), strict=True)
-        ]
-    )  # (queries, dim)
+    for neighbourhood, vector, other in zip(around, own, ranked, strict=False):
+        if other:
+            near = float(encode_occurrences(encoder, [other], layer)[0] @ vector)
+            kinds = dict.fromkeys((candidates, "same"))
+            neighbourhood.standings = [Standing(other, near, kind) for kind in kinds]
     for block in blocks(sentences):
         vectors = np.concatenate([layers[layer] for layers in encoder.layers(block)])  # (tokens, dim)
         cosines = own @ normalise_rows(vectors).T  # (queries, tokens)
@@ -101,10 +125,35 @@ def find_neighbours(
                 if row[token] <= neighbourhood.threshold:
                     break
                 words, position = places[token]
-                is_same = words[position].lower() == neighbourhood.query.word.lower()
-                if candidates == "any" or is_same == (candidates == "same"):
+                if is_candidate(words[position], neighbourhood.query.word, candidates):
                     neighbourhood.offer(words, position, float(row[token]))
+            for standing in neighbourhood.standings:
+                standing.look_at(nearest_candidates(block, row, neighbourhood.query, standing.candidates))
         yield len(places), around
+
+
+def encode_occurrences(encoder: Encoder, occurrences: Sequence[Occurrence], layer: int) -> Floats:
+    """The vectors of some occurrences in their sentences, of length 1."""
+    encoded = encoder.layers([one.words for one in occurrences])
+    rows = [layers[layer, one.position] for one, layers in zip(occurrences, encoded, strict=True)]
+    return normalise_rows(np.stack(rows))  # (occurrences, dim)
+
+
+def is_candidate(word: str, asked: str, candidates: Candidates) -> bool:
+    return candidates == "any" or (word.lower() == asked.lower()) == (candidates == "same")
+
+
+def nearest_candidates(
+    block: Sequence[Words], row: Floats, query: Occurrence, candidates: Candidates
+) -> Iterator[tuple[Words, float]]:
+    """The cosine of the nearest candidate of every sentence that has one, but for the query's own."""
+    start = 0
+    for words in block:
+        near = row[start : start + len(words)]
+        start += len(words)
+        fits = [is_candidate(word, query.word, candidates) for word in words]
+        if words != query.words and any(fits):
+            yield words, float(near[fits].max())
 
 
 def find_similar_words(vectors: WordVectors, word: str, count: int) -> list[tuple[str, float]]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from elmo_bench.commands import spell_command
 from elmo_bench.config import TableConfig
-from elmo_bench.records import Context, NeighboursRecord
+from elmo_bench.records import Context, ContextRank, NeighboursRecord
 from elmo_bench.report.cells import NO_RUN, text
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
@@ -40,9 +40,22 @@ def _neighbour_rows(record: NeighboursRecord) -> list[tuple[Cell, Cell, Cell]]:
         rows.append((text(f"here, {record.vectors}"), text(record.word), Cell((words,), "score")))
     encoder = text(f"here, {record.encoder}, layer {record.layer}", f"on {record.corpus}")
     for context in record.contexts:
-        nearest = tuple(_in_words(one) for one in context.nearest[:SHOWN])
-        rows.append((encoder, text(_in_words(context.query)), Cell(nearest, "score")))
+        nearest = [_in_words(one) for one in context.nearest[:SHOWN]]
+        if context.ranks:
+            ranks = " and ".join(describe_rank(one, record.word) for one in context.ranks)
+            nearest.append(f"the paper's neighbour is {ranks}")
+        rows.append((encoder, text(_in_words(context.query)), Cell(tuple(nearest), "score")))
     return rows
+
+
+def describe_rank(one: ContextRank, word: str) -> str:
+    """A rank and what it is among."""
+    among = {
+        "any": "sentences",
+        "same": f"sentences with {word}",
+        "other": f"sentences with words but {word}",
+    }
+    return f"number {one.rank:,} of {one.total:,} {among[one.candidates]}"
 
 
 def _in_words(context: Context) -> str:

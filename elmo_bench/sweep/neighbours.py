@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field
 from tqdm import tqdm
@@ -39,11 +39,12 @@ from elmo_bench.encoders.neighbours import (
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
 from elmo_bench.plugins import load_reader
-from elmo_bench.records import Context, ContextNeighbours, NeighboursRecord, write_record
+from elmo_bench.records import Context, ContextNeighbours, ContextRank, NeighboursRecord, write_record
 from elmo_bench.run.environment import describe_environment
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.task import Named
 from elmo_bench.types import DataMissingError, Say, UsageError, Words
 
 GROUP = "nearest neighbours"  # as plans say
@@ -57,7 +58,8 @@ class Question:
 
     word: str
     corpus: str  # a file, `world`, or TASK or TASK/CORPUS
-    sentence: Words | None = None  # the occurrence meant; else the first ones of the corpus
+    sentence: Words | None = None  # the occurrence meant
+    sentences: Mapping[str, str | None] | None = None  # those of the corpus, each with one whose rank is told
     vectors: Path | None = None  # None: the usual ones, where they are there
     layer: int | None = None  # None: the last
     queries: int = 3
@@ -91,6 +93,8 @@ class NeighboursCommand(Config):
     word: str
     corpus: str
     layer: int | None = Field(ge=0)
+    sentences: Literal["usual", "first"] | dict[str, str | None]
+    known: dict[str, dict[str, dict[str, str | None]]]  # the usual sentences by corpus and word
     queries: int = Field(ge=1)
     count: int = Field(ge=1)
     candidates: Candidates
@@ -111,6 +115,9 @@ class Sentences:
     name: str
     sha256: str
     read: Callable[[], Iterator[Words]]
+    named: Callable[[], Iterator[tuple[str, Words]]] | None = (
+        None  # every sentence with its id, if it has one
+    )
 
 
 @dataclass(frozen=True)
@@ -160,8 +167,18 @@ def read_question(command: NeighboursCommand) -> tuple[Question, Setting]:
                 f"data.{key}: neighbours are sought in a whole text; corpus=FILE or TASK/CORPUS names it"
             )
     asked = command.model_dump(include={"word", "corpus", "layer", "queries", "count", "candidates"})
+    asked["sentences"] = choose_sentences(command)
     setting = Setting(command.encoder, command.words, command.paths, command.trainer)
     return Question(**asked), setting
+
+
+def choose_sentences(command: NeighboursCommand) -> dict[str, str | None] | None:
+    """The sentences that are asked about by id; nothing where the first ones of the corpus are."""
+    if isinstance(command.sentences, dict):
+        return command.sentences
+    if command.sentences == "first":
+        return None
+    return command.known.get(command.corpus, {}).get(command.word)
 
 
 def prepare(question: Question, setting: Setting, say: Say) -> Prepared:
@@ -183,6 +200,7 @@ def prepare(question: Question, setting: Setting, say: Say) -> Prepared:
         "encoder_fingerprint": encoder.card.fingerprint,
         "vectors_sha256": hash_file_once(vectors) if vectors else None,
         "numerics": SEARCH_NUMERICS,
+        **({"sentences": dict(question.sentences)} if question.sentences else {}),  # older answers lack it
     }
     return Prepared(question, corpus, encoder, layer, vectors, identity)
 
@@ -191,13 +209,19 @@ def answer(prepared: Prepared) -> NeighboursRecord:
     """What is near the word, in context and as a static vector."""
     question, corpus = prepared.question, prepared.corpus
     found, occurrences, tokens = find_occurrences(corpus.read(), question.word, question.queries)
-    queries = [place_word(question.word, question.sentence)] if question.sentence else found
+    ranked: list[Occurrence | None] = []
+    if question.sentence:
+        queries = [place_word(question.word, question.sentence)]
+    elif question.sentences:
+        queries, ranked = find_named(corpus, question.word, question.sentences)
+    else:
+        queries = found
     if not queries:
         raise UsageError(
             f"{question.word!r} does not occur in {corpus.name} ({tokens:,} tokens); case matters. "
             "Give another word, or a sentence with --sentence"
         )
-    around = search(prepared, queries, tokens)
+    around = search(prepared, queries, ranked, tokens)
     vectors = prepared.vectors
     return NeighboursRecord(
         identity=prepared.identity,
@@ -218,7 +242,9 @@ def answer(prepared: Prepared) -> NeighboursRecord:
     )
 
 
-def search(prepared: Prepared, queries: list[Occurrence], tokens: int) -> list[Neighbourhood]:
+def search(
+    prepared: Prepared, queries: list[Occurrence], ranked: list[Occurrence | None], tokens: int
+) -> list[Neighbourhood]:
     """Go through the corpus once, with a progress bar."""
     question, encoder = prepared.question, prepared.encoder
     around: list[Neighbourhood] = []
@@ -232,10 +258,28 @@ def search(prepared: Prepared, queries: list[Occurrence], tokens: int) -> list[N
             prepared.layer,
             question.count,
             question.candidates,
+            ranked,
         ):
             bar.update(read)
             around = so_far
     return around
+
+
+def find_named(
+    corpus: Sentences, word: str, sentences: Mapping[str, str | None]
+) -> tuple[list[Occurrence], list[Occurrence | None]]:
+    """The word in sentences of a corpus by their ids, and in those whose rank is told."""
+    wanted = {name for pair in sentences.items() for name in pair if name}
+    found: dict[str, Occurrence] = {}
+    for name, words in corpus.named() if corpus.named else ():
+        if name in wanted and word in words:
+            found.setdefault(name, Occurrence(words, words.index(word)))
+    if missing := sorted(wanted - found.keys()):
+        raise UsageError(
+            f"sentences: {corpus.name} has no sentence {missing[0]} with {word!r}; sentences=first asks "
+            "about the first ones with the word"
+        )
+    return [found[name] for name in sentences], [found[name] if name else None for name in sentences.values()]
 
 
 def place_word(word: str, sentence: Words) -> Occurrence:
@@ -277,18 +321,21 @@ def training_text(task_name: str, corpus_name: str, paths: PathsConfig, say: Say
     task = load_reader(config)
     corpus = sources.prepare(config, data, paths, say)
 
+    def read_named() -> Iterator[tuple[str, Words]]:
+        for example in task.read(corpus.files["train"]):
+            name = example.corpus_id if isinstance(example, Named) else example.id
+            yield from ((name, words) for rows in task.sentences(example).values() for words in rows)
+
     def read() -> Iterator[Words]:
         seen: set[int] = set()
-        for example in task.read(corpus.files["train"]):
-            for rows in task.sentences(example).values():
-                for words in rows:
-                    if (number := hash(words)) not in seen:
-                        seen.add(number)
-                        yield words
+        for _, words in read_named():
+            if (number := hash(words)) not in seen:
+                seen.add(number)
+                yield words
 
     settings = leave_out(config.settings, config.as_before)
     facts = [settings, config.text, task.version, corpus.fingerprints()["train"]]
-    return Sentences(f"{task_name}/{corpus.name}", hash_value(facts), read)
+    return Sentences(f"{task_name}/{corpus.name}", hash_value(facts), read, read_named)
 
 
 def find_vectors(question: Question, setting: Setting) -> Path | None:
@@ -306,6 +353,19 @@ def as_plain(neighbourhood: Neighbourhood) -> ContextNeighbours:
         nearest=[
             Context(sentence=found.words, position=found.position, near=round(near, 6))
             for found, near in neighbourhood.nearest()
+        ],
+        ranks=[
+            ContextRank(
+                context=Context(
+                    sentence=standing.occurrence.words,
+                    position=standing.occurrence.position,
+                    near=round(standing.near, 6),
+                ),
+                candidates=standing.candidates,
+                rank=standing.rank,
+                total=standing.total,
+            )
+            for standing in neighbourhood.standings
         ],
     )
 

@@ -21,7 +21,7 @@ from elmo_bench.encoders.neighbours import (
     find_similar_words,
 )
 from elmo_bench.records import NeighboursRecord, read_records, read_records_of
-from elmo_bench.sweep.neighbours import KIND, read_question
+from elmo_bench.sweep.neighbours import KIND, Sentences, read_question
 from elmo_bench.types import DamagedFileError, UsageError, Words
 from elmo_bench.world.lexicon import senses
 from elmo_bench.world.writing import plain_text
@@ -73,6 +73,42 @@ def test_neighbours_are_those_of_a_search_by_brute_force(
         expected = sorted(best.values(), reverse=True)[:4]
         assert [near for _, near in found.nearest()] == pytest.approx(expected, abs=1e-5)
         assert query.words not in [occurrence.words for occurrence, _ in found.nearest()]
+
+
+@pytest.mark.parametrize("block_tokens", [1, 17, 10_000])
+@pytest.mark.parametrize("candidates", ["any", "same", "other"])
+def test_a_rank_is_that_of_a_search_by_brute_force(
+    block_tokens: int, candidates: neighbours.Candidates, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(neighbours, "BLOCK_TOKENS", block_tokens)
+    text, encoder = list(dict.fromkeys(corpus(60))), Hashed()
+    query, _, other = find_occurrences(text, "c", 3)[0]
+    *_, (_, (found,)) = find_neighbours(encoder, text, [query], 1, 4, candidates, [other])
+    own = encoder.layers([query.words])[0][1, query.position]
+
+    def near(words: Words, position: int) -> float:
+        vector = encoder.layers([words])[0][1, position]
+        return float(vector @ own / np.linalg.norm(vector) / np.linalg.norm(own))
+
+    kinds = list(dict.fromkeys([candidates, "same"]))
+    assert [standing.candidates for standing in found.standings] == kinds
+    for standing in found.standings:
+        best = {
+            words: max(values)
+            for words in text
+            if words != query.words
+            and (
+                values := [
+                    near(words, position)
+                    for position, word in enumerate(words)
+                    if standing.candidates == "any" or (word == "c") == (standing.candidates == "same")
+                ]
+            )
+        }
+        threshold = near(other.words, other.position) + 1e-6
+        others = [value for words, value in best.items() if words != other.words]
+        assert standing.rank == 1 + sum(value > threshold for value in others)
+        assert standing.total == len(best)
 
 
 def test_static_neighbours_leave_the_word_itself_out() -> None:
@@ -164,6 +200,48 @@ def test_an_experiment_follows_its_data(data: str, encoder: str, word: str, corp
     assert (question.word, question.corpus, setting.encoder.name) == (word, corpus, encoder)
     with pytest.raises(UsageError, match=r"data\.corpus: neighbours are sought in a whole text"):
         read_question(KIND.read(compose(*words, "data.corpus=x", entry="neighbours")))
+
+
+@pytest.mark.parametrize(
+    ("words", "sentences"),
+    [
+        (["data=open"], {"d004.s017": "d006.s056", "d194.s072": "d350.s045"}),
+        (["data=open", "sentences=first"], None),
+        (["data=open", "word=bank"], None),
+        (["data=open", "corpus=text.txt"], None),
+        (["data=open", "sentences={d004.s017: null}"], {"d004.s017": None}),
+        (["data=sample"], None),
+    ],
+)
+def test_the_papers_sentences_are_asked_about_where_the_corpus_has_them(
+    words: list[str], sentences: dict[str, str | None] | None
+) -> None:
+    command = KIND.read(compose("+experiment=table4", *words, entry="neighbours"))
+    assert read_question(command)[0].sentences == sentences
+
+
+SENTENCES = {"s1": "a fine play", "s2": "the play was long", "s3": "they play well", "s4": "no match here"}
+
+
+def own_corpus(*_: object) -> Sentences:
+    rows = [(name, tuple(words.split())) for name, words in SENTENCES.items()]
+    return Sentences("own", "0" * 64, lambda: iter([words for _, words in rows]), lambda: iter(rows))
+
+
+def test_sentences_are_asked_about_by_id(
+    places: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("elmo_bench.sweep.neighbours.find_sentences", own_corpus)
+    assert main([*places, "--id", "s2", "s3", "--json"]) == 0
+    (context,) = json.loads(capsys.readouterr().out)["contexts"]
+    assert context["query"]["sentence"] == ["the", "play", "was", "long"]
+    ranks = {one["candidates"]: (one["rank"], one["total"]) for one in context["ranks"]}
+    assert ranks == {"any": (1, 3), "same": (1, 2)}  # without context all occurrences are equally near
+    assert main([*places, "--id", "s2", "s3"]) == 0
+    assert "number 1 of 2 sentences with play" in capsys.readouterr().out
+    assert main([*places, "--id", "s4"]) == 2
+    assert "own has no sentence s4 with 'play'" in capsys.readouterr().err
+    assert main([*places, "--id", "s1", "s2", "s3"]) == 2
 
 
 def test_the_word_asked_of_the_generated_world_is_ambiguous_and_occurs() -> None:

@@ -22,6 +22,7 @@ from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import (
     Context,
     ContextNeighbours,
+    ContextRank,
     NeighboursRecord,
     Record,
     read_model_record,
@@ -486,7 +487,13 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
         corpus="news",
         corpus_tokens=3,
         occurrences=1,
-        contexts=[ContextNeighbours(query=place, nearest=[place])],
+        contexts=[
+            ContextNeighbours(
+                query=place,
+                nearest=[place],
+                ranks=[ContextRank(context=place, candidates="same", rank=6, total=127)],
+            )
+        ],
         vectors="glove.txt",
         vectors_sha256="9" * 64,
         static=[("game", 0.9)],
@@ -497,6 +504,7 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     text = write_markdown(report)
     assert "| CoNLL-2003 (NER) | 103.2 | 46.3 | small, open, wikigold, text | 103.25 | 46.50 |" in text
     assert "A \\[play\\] ." in text
+    assert "the paper's neighbour is number 6 of 127 sentences with play" in text
     assert "| here, glove.txt | play | game |" in text
 
 

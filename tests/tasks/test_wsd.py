@@ -9,6 +9,7 @@ import torch
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.task import Named
 from elmo_bench.tasks.wsd import WsdExample
 from elmo_bench.tensors import Widths
 from elmo_bench.types import SplitFiles, UsageError
@@ -63,6 +64,7 @@ def read(files: SplitFiles) -> tuple[WsdExample, WsdExample]:
 def test_sentences_with_targets_are_read_from_every_set(files: SplitFiles) -> None:
     one, two = read(files)
     assert (one.id, one.collection, two.id, two.collection) == ("one-1", "one", "two-1", "two")
+    assert one.corpus_id == "d0.s0" and isinstance(one, Named)
     assert one.words == ("The", "bank", "is", "cool", "Big", "Sleep")
     assert [(target.start, target.end) for target in one.targets] == [(1, 2), (2, 3), (3, 4), (4, 6)]
 
