@@ -105,11 +105,16 @@ class RowConfig(Config):
     """One row of a table: a number of the paper, the runs of one condition, or both."""
 
     label: str = ""  # by default the paper's key
-    paper: str | None = None  # key in the paper's table, or TABLE/KEY where another table has the number
+    paper: str | None = (
+        None  # key in the paper's table, or TABLE/KEY or a longer path to another table's number
+    )
     elmo: Literal["none"] | dict[str, Any] | None = None  # what differs from the task's defaults
     words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
     settings: dict[str, Any] = Field(default_factory=dict)  # of the task, dotted, where not the usual ones
+    encoder: Literal["own", "tuned"] = "own"  # tuned: what fine-tuning on the task's text made of the own one
+    against: str | None = None  # label of the row that the gain is over; by default the first without ELMo
     printed_gain: bool = False  # the paper prints its gain; else it is the difference of its numbers
+    paper_gain: str | None = None  # path to a gain that the paper prints without the numbers behind it
 
 
 class TableConfig(Config):

@@ -88,6 +88,38 @@ class ReportInputs:
         """The runs of a task in a block."""
         return self.published.of_task(block, task.name)
 
+    def of_tuned(self, block: Block, task: ShownTask) -> TaskRuns:
+        """The runs of a task in the block whose encoder is the block's own, fine-tuned on the task's text."""
+        names = self._tuned_names(block, task.name)
+        tuned = [
+            other for other in self.published.blocks() if other.encoder in names and _is_beside(block, other)
+        ]
+        return TaskRuns(tuple(run for one in tuned[:1] for run in self.of_task(one, task).runs))
+
+    def is_tuned(self, block: Block) -> bool:
+        """Whether the encoder of a block is that of another one, fine-tuned."""
+        return any(
+            block.encoder in self._tuned_names(other, task)
+            for other in self.published.blocks()
+            for task in self.tasks
+            if other.encoder and _is_beside(block, other)
+        )
+
+    def _tuned_names(self, block: Block, task: str) -> set[str]:
+        """What fine-tuned forms of a block's encoder are called: by default, and by their records."""
+        tuned = {
+            str(record.config.get("name"))
+            for record in self.published.perplexities
+            if (record.finetuned.encoder, record.finetuned.task, record.finetuned.corpus)
+            == (block.encoder, task, block.corpus)
+        }
+        return {f"{block.encoder}-{task}-{block.corpus}", *tuned}
+
+
+def _is_beside(block: Block, other: Block) -> bool:
+    """Whether two blocks differ in the encoder alone."""
+    return (block.source, block.corpus, block.size) == (other.source, other.corpus, other.size)
+
 
 def describe_tasks(
     registered: Mapping[str, TaskConfig], tables: Mapping[str, TableConfig], records: Sequence[Record]

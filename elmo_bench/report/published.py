@@ -101,7 +101,7 @@ class TaskRuns:
         return max(fitting.values(), key=lambda seeds: (len(seeds), *_age(seeds)), default={})
 
     def baseline(self, seeds: Seeds, wanted: Wanted, besides: Collection[str] = ()) -> Seeds:
-        """The runs of a wanted baseline, if they are the baseline of some runs.
+        """The runs that a gain is over, if the others differ from them in ELMo alone.
 
         `besides` names settings that may differ, where a row says that it has others than the usual ones.
         """
@@ -109,8 +109,8 @@ class TaskRuns:
         if not seeds or not found:
             return {}
         record, other = (next(iter(runs.values())).record for runs in (seeds, found))
-        is_one = is_baseline(other) and not is_baseline(record)
-        return found if is_one and differs_in_elmo_alone(record, other, besides) else {}
+        is_other = record.condition != other.condition
+        return found if is_other and differs_in_elmo_alone(record, other, besides) else {}
 
     @property
     def usual(self) -> Record | None:

@@ -46,6 +46,7 @@ class Row:
     against: Wanted | None = None  # the baseline of the gain
     paper_against: Path | None = None
     paper_gain: Path | None = None  # if the paper prints the gain
+    is_tuned: bool = False  # with what fine-tuning on the task's text made of the block's encoder
 
 
 @dataclass(frozen=True)
@@ -81,22 +82,38 @@ def _rows_of(table: TableConfig, task: ShownTask) -> list[Row]:
 
 
 def _own_rows(table: TableConfig, task: ShownTask, base: Path | None) -> list[Row]:
-    """The rows in the order of the experiment's file."""
-    paths = [_path_of(row, base, task) for row in table.rows]
-    before = next((i for i, row in enumerate(table.rows) if row.elmo == "none"), None)
+    """The rows in the order of the experiment's file; one with nothing to show for the task is left out."""
+    paths = {_label(row): _path_of(row, base, task) for row in table.rows}
+    wanted = {_label(row): _wanted(row) for row in table.rows}
+    first = next((_label(row) for row in table.rows if row.elmo == "none"), None)
     rows = []
-    for row, path in zip(table.rows, paths, strict=True):
-        made = Row(row.label or str(row.paper), path, _wanted(row))
-        if before is not None and row.elmo not in (None, "none"):
-            printed = base if row.printed_gain and path else None
+    for row in table.rows:
+        label = _label(row)
+        made = Row(label, paths[label], wanted[label], is_tuned=row.encoder == "tuned")
+        before = row.against or first
+        if before is not None and row.elmo not in (None, "none") and label != before:
+            if before not in wanted:
+                raise UsageError(f"row {label}: there is no row {before} that its gain could be over")
             made = replace(
                 made,
-                against=_wanted(table.rows[before]),
+                against=wanted[before],
                 paper_against=paths[before],
-                paper_gain=printed,
+                paper_gain=_path_of_gain(row, base, paths[label]),
             )
-        rows.append(made)
+        if made.paper or made.wanted:
+            rows.append(made)
     return rows
+
+
+def _label(row: RowConfig) -> str:
+    return row.label or str(row.paper)
+
+
+def _path_of_gain(row: RowConfig, base: Path | None, path: Path | None) -> Path | None:
+    """Where the paper prints the gain of a row, if it does."""
+    if row.paper_gain:
+        return ("tables", *row.paper_gain.split("/"))
+    return base if row.printed_gain and path else None
 
 
 def _listed_rows(table: TableConfig, base: Path) -> list[Row]:
@@ -117,6 +134,10 @@ def _path_of(row: RowConfig, base: Path | None, task: ShownTask) -> Path | None:
     if row.paper is None:
         return None
     named, _, key = row.paper.partition("/")
+    if "/" in key:
+        path = ("tables", *row.paper.split("/"))
+        lookup(*path)
+        return path
     if key and named in lookup("tables"):  # the number stands in another table
         name = task.paper.name
         base = ("tables", named, name) if name and name in lookup("tables", named) else None
@@ -134,7 +155,12 @@ def _wanted(row: RowConfig) -> Wanted | None:
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
     """One table per block; without any run, the paper's numbers and the commands."""
-    tables = [build_table(scored, block, inputs) for block in inputs.blocks(scored.rows)]
+    blocks = inputs.blocks(scored.rows)
+    if any(row.is_tuned for rows in scored.rows.values() for row in rows):
+        blocks = [
+            block for block in blocks if not inputs.is_tuned(block)
+        ]  # it is a row of its origin's table
+    tables = [build_table(scored, block, inputs) for block in blocks]
     shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
     return Section(scored.name, scored.table.title, scored.table.about, tuple(shown))
 
@@ -146,8 +172,10 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     notes, facts = notes_of(block), list[str]()
     for name, wanted in scored.rows.items():
         task = inputs.tasks[name]
-        runs = inputs.of_task(block, task)
-        found = [(row, runs.find(row.wanted) if row.wanted else {}) for row in wanted]
+        runs, tuned = inputs.of_task(block, task), inputs.of_tuned(block, task)
+        found = [
+            (row, (tuned if row.is_tuned else runs).find(row.wanted) if row.wanted else {}) for row in wanted
+        ]
         if not inputs.lists(block, task, any(row.against and seeds for row, seeds in found)):
             continue
         built = [build_row(scored.table, task, row, seeds, runs, inputs) for row, seeds in found]

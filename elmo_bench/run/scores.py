@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from elmo_bench.catalog import list_tasks, read_task
+from elmo_bench.conditions import fill_in
 from elmo_bench.plugins import load_task
 from elmo_bench.records import Record
 from elmo_bench.report.statistics import Score
@@ -30,8 +31,11 @@ def find_score(record: Record) -> Score:
     if record.task not in list_tasks():
         raise UsageError(f"there is no task {record.task!r} here")
     # The settings are the record's; the code is this installation's own, never what a record names.
-    settings = {"settings": record.config["task"]["settings"]} if "settings" in record.config["task"] else {}
-    task = load_task(read_task(record.task).model_copy(update=settings))
+    config = read_task(record.task)
+    if "settings" in record.config["task"]:
+        settings = fill_in(record.config["task"]["settings"], config.as_before)
+        config = config.model_copy(update={"settings": settings})
+    task = load_task(config)
 
     def score(counts: Sequence[Counts]) -> Scores:
         return task.score(counts)

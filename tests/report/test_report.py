@@ -390,6 +390,44 @@ def test_a_figure_is_captioned_like_a_table(tmp_path: Path) -> None:
     assert all("SemEval-2015 is absent" in figure.caption for figure in section.figures)
 
 
+def test_a_gain_may_be_over_another_row_than_the_baseline(tmp_path: Path) -> None:
+    for where, right in (("input", 30), ("both", 28)):
+        publish(tmp_path, make_record("coref", 1, right, {**ELMO, "where": where}), right)
+    found = table(build(tmp_path), "table3_coref")
+    both = row(found, "Coref", "input and output")
+    assert both["Paper's gain"].lines == ("-0.7",)
+    assert both["Gain"].value == pytest.approx(-5.0)
+    assert row(found, "Coref", "input only")["Gain"].kind == "nothing"  # there is no baseline
+
+
+def test_a_row_of_the_paper_stands_only_where_the_paper_has_the_task(records: Path) -> None:
+    found = table(build(records), "table2")
+    labels = {(cells[0].text, cells[2].text) for cells in found.rows if cells[1].text.startswith("CoVe")}
+    assert labels == {("SNLI", "88.2"), ("SNLI", "88.7"), ("SRL", "82.1"), ("SRL", "82.2")}
+
+
+def test_gamma_fixed_is_a_condition_of_its_own(tmp_path: Path) -> None:
+    last = {**ELMO, "layers": "last"}
+    for elmo, right in ((NONE, 20), (last, 25), ({**last, "gamma": "fixed"}, 15)):
+        publish(tmp_path, make_record("snli", 1, right, elmo), right)
+    fixed = row(table(build(tmp_path), "table2_gamma"), "SNLI", "last layer only, γ = 1")
+    assert fixed["Gain"].value == pytest.approx(-12.5)
+
+
+def test_a_fine_tuned_encoder_is_a_row_beside_its_origin(tmp_path: Path) -> None:
+    publish(tmp_path, make_record("snli", 1, 30, ELMO), 30)
+    identity = {"encoder_fingerprint": "f" * 64}
+    tuned = make_record("snli", 1, 32, ELMO, encoder="sample-snli-world", identity=identity)
+    publish(tmp_path, tuned, 32)
+    report = build(tmp_path)
+    section = next(section for section in report.sections if section.name == "table7_effect")
+    (found,) = section.tables
+    cells = row(found, "SNLI", "fine-tuned biLM")
+    assert (cells["Paper"].text, cells["Paper's gain"].lines[0]) == ("89.5", "+0.6")
+    assert cells["Gain"].value == pytest.approx(5.0)
+    assert cells["Here"].runs == (f"{tuned.condition}-s1",)
+
+
 def wsd_record(seed: int, right: int, elmo: dict[str, Any], nearest: str) -> Record:
     """A run of the probe; its settings as a record has them."""
     head = {"distance": "cosine", **({} if nearest == "mean" else {"nearest": nearest})}

@@ -24,6 +24,9 @@ TASK_LISTS = {
     "table1": "squad snli srl coref ner sst5",
     "table2": "squad snli srl",
     "table3": "squad snli srl",
+    "table2_gamma": "snli srl",
+    "table2_ner": "ner",
+    "table3_coref": "coref",
     "table5": "wsd",
     "table6": "pos",
     "table7_words": "squad snli srl",
@@ -31,10 +34,14 @@ TASK_LISTS = {
     "figure1": "snli srl",
     "figure2": "squad snli srl coref sst5",
 }
+FIVE_SEEDS = {"table1": "snli ner sst5", "table2_ner": "ner"}  # as in the paper
 CONDITIONS: dict[str, list[list[str]]] = {
     "table1": [["elmo=none"], ["elmo=paper"]],
     "table2": [["elmo=none"], ["elmo=last"], ["elmo=average"], ["elmo=weighted"]],
     "table3": [["elmo=input"], ["elmo=both"], ["elmo=output"]],
+    "table2_gamma": [["elmo=none"], ["elmo=last"], ["elmo=last", "elmo.gamma=fixed"]],
+    "table2_ner": [["elmo=none"], ["elmo=average"], ["elmo=paper"], ["elmo=weighted"]],
+    "table3_coref": [["elmo=none"], ["elmo=input"], ["elmo=both"]],
     "table5": [
         ["elmo=none"],
         ["elmo.layers=0"],
@@ -101,11 +108,13 @@ def test_the_jobs_of_an_experiment(experiment: str) -> None:
     seeds: list[list[str]] = [[seed] for seed in SEEDS]
     if experiment in ("table5", "table7_perplexity"):
         seeds = [["seed=1"]] if experiment == "table5" else [[]]
+    more = FIVE_SEEDS.get(experiment, "").split()
     expected = [
         [*seed, f"task={task}", *condition]
-        for seed in seeds
+        for seed in [*seeds, *([["seed=4"], ["seed=5"]] if more else [])]
         for task in TASK_LISTS[experiment].split()
         for condition in CONDITIONS[experiment]
+        if seed in seeds or task in more
     ]
     assert jobs_of(experiment) == expected
 
