@@ -15,7 +15,6 @@ import random
 import statistics
 import subprocess
 import sys
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -26,6 +25,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from benchmarks.timing import now, ratio
 from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder, Precision
 from elmo_bench.bilm.files import find_model, load_bilm
 from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm, TokenEncoder, character_ids, with_marks
@@ -155,11 +155,6 @@ def print_heading(size: str, text: list[Words], rounds: int, flops: float) -> No
     print(f"{'way':32} {'tokens/s':>11} {columns}")
 
 
-def ratio(rates: Sequence[float], others: Sequence[float]) -> float:
-    """The median of the ratios inside each round."""
-    return statistics.median(rate / other for rate, other in zip(rates, others, strict=True))
-
-
 def build_model(size: str) -> BiLM:
     return BiLM(SIZES[size], torch.Generator().manual_seed(0)).eval()
 
@@ -192,11 +187,6 @@ def timed(text: Sequence[Words], way: Callable[[], object]) -> float:
     start = now()
     way()
     return sum(map(len, text)) / (now() - start)
-
-
-def now() -> float:
-    """Seconds of the clock, or of the processor where one thread does everything."""
-    return time.process_time() if torch.get_num_threads() == 1 else time.perf_counter()
 
 
 WordVectors = Mapping[str, Tensor]

@@ -6,19 +6,16 @@ python -m benchmarks.heads --threads 2 --steps 10
 from __future__ import annotations
 
 import argparse
-import statistics
-import time
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import torch
 from torch import Tensor, nn
 
+from benchmarks.timing import medians, seconds_of
 from elmo_bench.catalog import read_task
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.nn.crf import Crf
-from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.tasks.ner import NerHead, NerHeadSettings
 from elmo_bench.tasks.pos import PosHead
 from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
@@ -64,13 +61,7 @@ def main() -> None:
     for case in (ner, srl, pos):
         report_training(case, options.steps)
     report_one_pass(options.steps)
-    compare(
-        "two BiLSTMs", lambda: run_recurrence(ner, packed=False), lambda: run_recurrence(ner, packed=True)
-    )
-    compare(
-        "CRF likelihood", lambda: run_crf(ner, plain_log_partition), lambda: run_crf(ner, Crf.log_partition)
-    )
-    seconds = sum(timed(srl.step) for _ in range(50))
+    seconds = sum(seconds_of(srl.step) for _ in range(50))
     hours = seconds / 50 * SRL_EPOCH / len(srl.batch) / 3600
     print(f"srl: 50 steps of {len(srl.batch)} in {seconds:.0f} s, the paper's epoch in {hours:.1f} h")
 
@@ -213,51 +204,6 @@ def detach(value: object) -> object:
     if isinstance(value, Tensor) and value.is_floating_point():
         return value.detach().requires_grad_()
     return value
-
-
-def run_recurrence(case: Case, packed: bool) -> None:
-    """Both recurrent layers of the NER head, one way or the other."""
-    head, mask = case.head, case.injected["text"].mask
-    for layer in (head.lower, head.upper):
-        assert isinstance(layer, BiLstm)
-        x = torch.ones(*mask.shape, layer.inputs, requires_grad=True)
-        pull(layer.run_packed(x, mask) if packed else layer.run_library(x, mask))
-
-
-def run_crf(case: Case, log_partition: Callable[[Crf, Tensor, Tensor], Tensor]) -> None:
-    """The likelihood's normaliser and its gradient."""
-    crf, mask = case.head.crf, case.injected["text"].mask
-    assert isinstance(crf, Crf)
-    emissions = torch.zeros(*mask.shape, len(crf.start.detach()), requires_grad=True)
-    pull(log_partition(crf, emissions, mask))
-
-
-def plain_log_partition(crf: Crf, emissions: Tensor, mask: Tensor) -> Tensor:
-    """The textbook's forward algorithm, differentiated by autograd."""
-    best = crf.start + emissions[:, 0]
-    for step in range(1, emissions.shape[1]):
-        reached = (best.unsqueeze(2) + crf.between).logsumexp(1) + emissions[:, step]
-        best = torch.where(mask[:, step].unsqueeze(1), reached, best)
-    return (best + crf.end).logsumexp(1)
-
-
-def compare(name: str, plain: Callable[[], None], own: Callable[[], None]) -> None:
-    slow, fast = medians([plain, own], 7)
-    print(f"{name}: {slow / fast:.1f} times as fast as torch's plain way ({1000 * fast:.1f} ms)")
-
-
-def medians(actions: list[Callable[[], object]], rounds: int) -> list[float]:
-    """Median seconds of each action; rounds are interleaved, so that foreign load hits all alike."""
-    for action in actions:
-        action()
-    rows = [[timed(action) for action in actions] for _ in range(rounds)]
-    return [statistics.median(column) for column in zip(*rows, strict=True)]
-
-
-def timed(action: Callable[[], object]) -> float:
-    started = time.perf_counter()
-    action()
-    return time.perf_counter() - started
 
 
 if __name__ == "__main__":

@@ -18,8 +18,8 @@ from collections.abc import Sequence
 
 import torch
 
-from benchmarks.embedding import now
 from benchmarks.steps import TaskSteps, build_steps, count_parameters, random_layers
+from benchmarks.timing import now
 from elmo_bench.catalog import list_tasks
 from elmo_bench.tensors import Batch
 from elmo_bench.training.memory import keep_freed_memory

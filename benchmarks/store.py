@@ -8,15 +8,14 @@ from __future__ import annotations
 import argparse
 import hashlib
 import random
-import statistics
 import tempfile
-import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
 import numpy as np
 import torch
 
+from benchmarks.timing import medians, seconds_of
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.encoders.protocol import EncoderCard, Layers
 from elmo_bench.encoders.store import Store, Unit
@@ -54,7 +53,7 @@ def main() -> None:
         card = EncoderCard("free", encoder.fingerprint, 3, options.dim, repeats_halves=True)
         store = Store(Path(directory), card, lambda: encoder, progress=False)
         tokens = sum(map(len, text))
-        seconds = time_once(lambda: store.open("benchmark", text))
+        seconds = seconds_of(lambda: store.open("benchmark", text))
         print(f"fill        {tokens / seconds:12,.0f} tokens/s beside an encoder that costs nothing")
         unit = store.open("benchmark", text)
         compare_opening(store, text)
@@ -81,7 +80,7 @@ def compare_opening(store: Store, text: list[Words]) -> None:
         for path in files:
             hashlib.sha256(path.read_bytes()).digest()
 
-    ours, plain = medians(lambda: store.open("benchmark", text), hash_plainly)
+    ours, plain = medians([lambda: store.open("benchmark", text), hash_plainly], ROUNDS)
     print_ratio("open", "one thread hashing the files", ours, plain)
 
 
@@ -98,7 +97,7 @@ def compare_reading(unit: Unit, text: list[Words], stored: int) -> None:
         for layers in blank:
             layers.copy()
 
-    ours, plain = medians(read, copy)
+    ours, plain = medians([read, copy], ROUNDS)
     print(
         f"read        {stored / ours / 1e9:12.1f} GB/s of stored bytes, "
         f"{1e6 * ours / len(batches):.0f} µs a batch"
@@ -121,20 +120,8 @@ def compare_mixing(unit: Unit, text: list[Words]) -> None:
         total = torch.stack([shares[j] * layers[:, j].float() for j in range(3)]).sum(dim=0)
         torch.autograd.backward((gamma * total).sum())
 
-    ours, plain = medians(mixed, as_written)
+    ours, plain = medians([mixed, as_written], ROUNDS)
     print_ratio("mix", "the formula layer by layer", ours, plain)
-
-
-def time_once(work: Callable[[], object]) -> float:
-    start = time.perf_counter()
-    work()
-    return time.perf_counter() - start
-
-
-def medians(ours: Callable[[], object], plain: Callable[[], object]) -> tuple[float, float]:
-    """Seconds of both, run in turns so that a busy machine is busy for both."""
-    pairs = [(time_once(ours), time_once(plain)) for _ in range(ROUNDS)]
-    return statistics.median(a for a, _ in pairs), statistics.median(b for _, b in pairs)
 
 
 def print_ratio(name: str, bound: str, ours: float, plain: float) -> None:

@@ -25,8 +25,9 @@ from pathlib import Path
 
 import torch
 
-from benchmarks.embedding import SIZES, build_model, now, reference_layers
+from benchmarks.embedding import SIZES, build_model, reference_layers
 from benchmarks.steps import TaskSteps, build_steps
+from benchmarks.timing import seconds_of
 from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.encoders.protocol import EncoderCard
@@ -124,12 +125,6 @@ def planned_batches(steps: TaskSteps, count: int) -> list[list[int]]:
     order = torch.randperm(len(steps.examples), generator=torch.Generator().manual_seed(0)).tolist()
     wanted = [order[start : start + size] for start in range(0, len(order), size)]
     return [wanted[number % len(wanted)] for number in range(count)]
-
-
-def seconds_of(work: Callable[[], object]) -> float:
-    start = now()
-    work()
-    return now() - start
 
 
 def report(size: str, steps: TaskSteps, costs: Costs, options: argparse.Namespace) -> None:

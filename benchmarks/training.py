@@ -28,14 +28,15 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from benchmarks.embedding import SIZES, TEXT, now, ratio, read_text, spell_everywhere
+from benchmarks.embedding import SIZES, TEXT, read_text, spell_everywhere
+from benchmarks.plain import sampled_softmax
+from benchmarks.timing import now, ratio
 from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm
 from elmo_bench.bilm.training.batches import SentenceBatches, TextBatch, TokenTable
 from elmo_bench.bilm.training.objective import (
     Negatives,
     Softmax,
     draw_negatives,
-    expected_counts,
     sampled_loss,
 )
 from elmo_bench.bilm.training.step_input import CharacterTable, as_tensors, top_outputs
@@ -192,7 +193,7 @@ def build_learners(size: str, characters: CharacterTable) -> dict[str, Learner]:
             rows = torch.from_numpy(characters.rows(direction.inputs).astype(np.int64))
             outputs.append(run_plainly(stack, spell_everywhere(bilm.token_encoder, rows), direction.counts))
         targets = torch.from_numpy(np.concatenate([batch.forward.targets, batch.backward.targets]))
-        return plain_sampled_loss(softmax, torch.cat(outputs), targets, negatives)
+        return sampled_softmax(softmax, torch.cat(outputs), targets, negatives, torch.float32)
 
     return {KEPT: learner(plain), OURS: ours(None), HALF: ours(torch.bfloat16)}
 
@@ -212,21 +213,6 @@ def run_plainly(stack: LstmStack, inputs: Tensor, counts: Sequence[int]) -> Tens
         outputs = torch.cat(steps)
         inputs = outputs + inputs if stack.use_skip_connections and index > 0 else outputs
     return F.dropout(inputs, dropout)
-
-
-def plain_sampled_loss(softmax: Softmax, outputs: Tensor, targets: Tensor, negatives: Negatives) -> Tensor:
-    """The sum over positions of the loss among each target and the negatives, its logits all in memory."""
-
-    def log_expected(numbers: Tensor) -> Tensor:
-        counts = expected_counts(numbers.numpy(), len(softmax.bias), negatives.tries)
-        return torch.from_numpy(np.log(counts)).float()
-
-    drawn = torch.from_numpy(negatives.numbers)
-    true = (outputs * softmax.weight[targets]).sum(1) + softmax.bias[targets] - log_expected(targets)
-    others = outputs @ softmax.weight[drawn].T + softmax.bias[drawn] - log_expected(drawn)
-    others = others.masked_fill(targets.unsqueeze(1) == drawn, -torch.inf)  # accidental hits
-    logits = torch.cat([true.unsqueeze(1), others], dim=1)  # (positions, 1 + negatives)
-    return F.cross_entropy(logits, torch.zeros_like(targets), reduction="sum")
 
 
 if __name__ == "__main__":

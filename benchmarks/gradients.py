@@ -1,0 +1,339 @@
+"""What each hand-written gradient gains over plain PyTorch, in time and memory.
+
+python -m benchmarks.gradients                    both sizes, some minutes
+python -m benchmarks.gradients --size open        one of them
+python -m benchmarks.gradients --only _Product    some of the gradients
+
+A row compares one class of `torch.autograd.Function` with one plain way to compute the same, forward and
+backward, where a model uses it: with the widths, batch sizes and rates of conf/, on random sentences. Both
+sides get the same inputs, and the benchmark stops if their values or gradients differ by more than rounding.
+Times are medians of interleaved rounds and gains are medians of the ratios inside a round; with one thread,
+the default, processor time is counted. Memory is the most that PyTorch's tensors take at a time, results
+included. The biLM multiplies in bfloat16 where the processor has it, as its training does.
+"""
+
+from __future__ import annotations
+
+import argparse
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from itertools import accumulate
+from statistics import median
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional as F
+from torch.profiler import ProfilerActivity, profile
+
+from benchmarks import plain
+from benchmarks.embedding import SIZES
+from benchmarks.timing import measure, ratio
+from benchmarks.training import NEGATIVES, VOCABULARY
+from elmo_bench.bilm.model import ProjectedLstm
+from elmo_bench.bilm.training.module import has_bfloat16
+from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
+from elmo_bench.bilm.training.packed_lstm import run_layer_packed
+from elmo_bench.config import RunConfig, read_config
+from elmo_bench.nn.crf import Crf, bioul_constraints
+from elmo_bench.nn.lstm import BiLstm, HighwayLstm
+from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.sweep.compose import compose
+from elmo_bench.tasks.coref.antecedents import ROWS_AT_ONCE, multiply_scaled
+from elmo_bench.tasks.coref.lstm import CoupledLstm
+from elmo_bench.tasks.squad.gru import BiGru
+from elmo_bench.training.memory import keep_freed_memory
+
+BILMS = {"open": "small", "paper": "original"}  # the encoder of each size
+OVERRIDES = {"open": ["data=open"], "paper": ["data=open", "size=paper"]}
+WORD_DIM = 100  # of the word vectors
+SENTENCE, PARAGRAPH = 22, 130  # mean tokens
+BILM_TOKENS = 2560  # of a training step: 128 rows of 20, as published
+COREF_SENTENCES = 50
+ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 0.1}  # differences allowed, as shares of the largest value
+
+Way = Callable[[], Tensor]
+"""Computes an output from the variables of its case, ready for a backward pass."""
+
+
+@dataclass(frozen=True)
+class Case:
+    """One gradient where one model uses it, and the plain ways to compute the same."""
+
+    where: str
+    variables: Sequence[Tensor]
+    ours: Way
+    plain: Mapping[str, Way]
+    dtype: torch.dtype = torch.float32  # of the products
+
+
+@dataclass(frozen=True)
+class Size:
+    """The settings of a size, and the width of ELMo's layers that its heads read."""
+
+    name: str
+
+    @property
+    def elmo_dim(self) -> int:
+        return 2 * SIZES[BILMS[self.name]].projection_dim
+
+    def task(self, name: str) -> tuple[dict[str, Any], int]:
+        """A head's settings and the batch size."""
+        overrides = [f"task={name}", *OVERRIDES[self.name]]
+        config = read_config(RunConfig, compose(overrides))
+        return config.task.settings["head"], config.task.training.batch_size
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--size", choices=(*BILMS, "both"), default="both")
+    parser.add_argument("--only", help="comma-separated functions; default: all")
+    parser.add_argument("--rounds", type=int, default=9)
+    parser.add_argument("--threads", type=int, default=1)
+    options = parser.parse_args()
+    torch.set_num_threads(options.threads)
+    keep_freed_memory()
+    wanted = options.only.split(",") if options.only else list(CASES)
+    print("| gradient | where | size | plain PyTorch | time, ms | gain | memory, MB | gain |")
+    print("|---|---|---|---|---|---|---|---|")
+    for gradient in wanted:
+        for size in BILMS if options.size == "both" else (options.size,):
+            torch.manual_seed(0)
+            case = CASES[gradient](Size(size))
+            for row in compare(case, options.rounds):
+                print(f"| `{gradient}` | {case.where} | {size} | {row} |", flush=True)
+
+
+def compare(case: Case, rounds: int) -> list[str]:
+    """A row of cells for every plain way: its name, then time and memory of both sides."""
+    ways = [partial(differentiate, way, case.variables) for way in (case.ours, *case.plain.values())]
+    for name, way in zip(case.plain, ways[1:], strict=True):
+        require_agreement(f"{case.where}: {name}", ways[0](), way(), ROUNDING[case.dtype])
+    seconds, *others = measure(ways, rounds)
+    peak, *peaks = map(peak_memory, ways)
+    rows = []
+    for name, theirs, memory in zip(case.plain, others, peaks, strict=True):
+        times = f"{1000 * median(theirs):,.1f} → {1000 * median(seconds):,.1f}"
+        sizes = f"{memory / 1e6:,.0f} → {peak / 1e6:,.0f}"
+        rows.append(f"{name} | {times} | {ratio(theirs, seconds):.2f} | {sizes} | {memory / peak:.2f}")
+    return rows
+
+
+def differentiate(way: Way, variables: Sequence[Tensor]) -> tuple[Tensor, ...]:
+    """Forward and backward, with a gradient of ones: the output and the gradients."""
+    output = way()
+    return output.detach(), *torch.autograd.grad(output, variables, torch.ones_like(output))
+
+
+def require_agreement(what: str, ours: Sequence[Tensor], plain: Sequence[Tensor], share: float) -> None:
+    """Stop if values or gradients of two ways differ by more than a share of the largest."""
+    for mine, theirs in zip(ours, plain, strict=True):
+        distance, largest = float((mine - theirs).abs().max()), float(theirs.abs().max())
+        if not distance <= share * largest:
+            raise SystemExit(f"{what} differs from ours by {distance:.1e} where values reach {largest:.1e}")
+
+
+def peak_memory(action: Callable[[], object]) -> int:
+    """The most bytes of tensors that one call holds at a time."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as profiled:
+        action()
+    recorded: Any = profiled.profiler
+    events = [event for event in recorded.kineto_results.events() if event.name() == "[memory]"]
+    changes = sorted((event.start_ns(), event.nbytes()) for event in events)
+    return int(max(accumulate(size for _, size in changes)))
+
+
+def draw_mask(rows: int, mean: float) -> Tensor:
+    """Left-aligned rows with lengths spread as those of sentences, (rows, time)."""
+    lengths = torch.distributions.Gamma(4.0, 4 / mean).sample((rows,)).round().clamp(2, 4 * mean).long()
+    return torch.arange(int(lengths.max())) < lengths.unsqueeze(1)
+
+
+def parameters_of(layer: nn.Module) -> list[Tensor]:
+    return [parameter for parameter in layer.parameters() if parameter.requires_grad]
+
+
+def product_case(size: Size) -> Case:
+    head, rows = size.task("snli")
+    tokens = int(draw_mask(2 * rows, SENTENCE).sum())
+    x = torch.randn(tokens, 4 * (2 * head["hidden"] + size.elmo_dim), requires_grad=True)
+    weight = torch.randn(head["hidden"], x.shape[1], requires_grad=True)
+    return Case(
+        "SNLI, projection",
+        [x, weight],
+        lambda: multiply_with_gradient(x, weight),
+        {"`F.linear`": lambda: F.linear(x, weight)},
+    )
+
+
+def turn_case(size: Size) -> Case:
+    head, rows = size.task("srl")
+    packing = Packing.of(draw_mask(rows, SENTENCE))
+    tokens = torch.randn(sum(packing.sizes), head["hidden"], requires_grad=True)
+    return Case(
+        "SRL, between layers",
+        [tokens],
+        lambda: packing.turn(tokens),
+        {"`index_select`": lambda: tokens.index_select(0, packing.turned)},
+    )
+
+
+def lstm_case(size: Size) -> Case:
+    head, rows = size.task("ner")
+    layer = BiLstm(WORD_DIM + head["character_filters"] + size.elmo_dim, head["lower_hidden"])
+    mask = draw_mask(rows, SENTENCE)
+    x = torch.randn(*mask.shape, layer.inputs, requires_grad=True)
+    return Case(
+        "NER, lower layer",
+        [x, *parameters_of(layer)],
+        lambda: layer.run_packed(x, mask),
+        {
+            "`nn.LSTM`, packed": lambda: layer.run_library(x, mask),
+            "`nn.LSTM`, padded": lambda: plain.run_bilstm_padded(layer, x, mask),
+            "the loop under autograd": lambda: plain.run_bilstm(layer, x, mask),
+        },
+    )
+
+
+def highway_case(size: Size) -> Case:
+    head, rows = size.task("srl")
+    layer = HighwayLstm(head["hidden"], head["hidden"], dropout=0.0)
+    packing = Packing.of(draw_mask(rows, SENTENCE))
+    tokens = torch.randn(sum(packing.sizes), head["hidden"], requires_grad=True)
+    return Case(
+        "SRL, a layer",
+        [tokens, *parameters_of(layer)],
+        lambda: layer(tokens, packing),
+        {"the loop under autograd": lambda: plain.run_highway_lstm(layer, tokens, packing)},
+    )
+
+
+def coupled_case(size: Size) -> Case:
+    head, _ = size.task("coref")
+    lexical = WORD_DIM + len(head["character_widths"]) * head["character_filters"]
+    layer = CoupledLstm(lexical + size.elmo_dim, head["hidden"], dropout=0.0)
+    packing = Packing.of(draw_mask(COREF_SENTENCES, SENTENCE))
+    tokens = torch.randn(sum(packing.sizes), lexical + size.elmo_dim, requires_grad=True)
+    return Case(
+        "coreference, one direction",
+        [tokens, *parameters_of(layer)],
+        lambda: layer(tokens, packing),
+        {"the loop under autograd": lambda: plain.run_coupled_lstm(layer, tokens, packing)},
+    )
+
+
+def gru_case(size: Size) -> Case:
+    head, rows = size.task("squad")
+    layer = BiGru(WORD_DIM + head["character_filters"] + size.elmo_dim, head["hidden"])
+    mask = draw_mask(rows, PARAGRAPH)
+    x = torch.randn(*mask.shape, layer.inputs, requires_grad=True)
+    return Case(
+        "SQuAD, paragraphs",
+        [x, *parameters_of(layer)],
+        lambda: layer.run_packed(x, mask),
+        {
+            "`nn.GRU`, packed": lambda: layer.run_library(x, mask),
+            "the loop under autograd": lambda: plain.run_bigru(layer, x, mask),
+        },
+    )
+
+
+def crf_case(size: Size) -> Case:
+    _, rows = size.task("ner")
+    labels = ("O", *(f"{prefix}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for prefix in "BILU"))
+    crf, mask = Crf(bioul_constraints(labels)), draw_mask(rows, SENTENCE)
+    emissions = torch.randn(*mask.shape, len(labels), requires_grad=True)
+    return Case(
+        "NER, CRF",
+        [emissions, *parameters_of(crf)],
+        lambda: crf.log_partition(emissions, mask),
+        {"the forward algorithm in logarithms": lambda: plain.log_partition(crf, emissions, mask)},
+    )
+
+
+def recurrence_case(size: Size) -> Case:
+    options, dtype = SIZES[BILMS[size.name]], training_dtype()
+    layer = ProjectedLstm(options)
+    for weight in layer.parameters():
+        nn.init.normal_(weight, std=options.projection_dim**-0.5 / 2)
+    counts = Packing.of(draw_mask(BILM_TOKENS // SENTENCE, SENTENCE)).sizes
+    inputs = torch.randn(sum(counts), options.projection_dim, requires_grad=True)
+    return Case(
+        "biLM, a layer",
+        [inputs, *parameters_of(layer)],
+        lambda: run_layer_packed(layer, inputs, counts, None, dtype)[0],
+        {"the loop under autograd": lambda: plain.run_projected_lstm(layer, inputs, counts, dtype)},
+        dtype,
+    )
+
+
+def cross_entropy_case(size: Size) -> Case:
+    softmax, dtype = Softmax(VOCABULARY, SIZES[BILMS[size.name]].projection_dim), training_dtype()
+    outputs = torch.randn(2 * BILM_TOKENS, softmax.weight.shape[1], requires_grad=True)  # both directions
+    targets = torch.randint(VOCABULARY, (len(outputs),))
+    negatives = draw_negatives(NEGATIVES, VOCABULARY, [0])
+
+    def summed(outputs: Tensor, targets: Tensor) -> Tensor:
+        return plain.sampled_softmax(softmax, outputs, targets, negatives, dtype)
+
+    return Case(
+        "biLM, sampled softmax",
+        [outputs, *parameters_of(softmax)],
+        lambda: sampled_loss(softmax, outputs, targets, negatives, dtype)[0],
+        {
+            "`F.cross_entropy`": lambda: summed(outputs, targets),
+            "the same in chunks with `checkpoint`": lambda: plain.in_chunks(summed, outputs, targets),
+        },
+        dtype,
+    )
+
+
+def training_dtype() -> torch.dtype:
+    return torch.bfloat16 if has_bfloat16() else torch.float32
+
+
+def scaled_product_case(size: Size) -> Case:
+    head, _ = size.task("coref")
+    tokens = int(draw_mask(COREF_SENTENCES, SENTENCE).sum())
+    lexical = WORD_DIM + len(head["character_widths"]) * head["character_filters"]
+    dim = 4 * head["hidden"] + head["feature_dim"] + lexical
+    spans = torch.randn(int(head["spans_per_word"] * tokens), dim, requires_grad=True)
+    weight = torch.randn(head["scorer_hidden"], dim, requires_grad=True)
+
+    def document(multiply: Callable[[Tensor, Tensor, Tensor], Tensor]) -> Tensor:
+        """Every band of pairs of a document, as AntecedentScorer cuts them."""
+        bands = []
+        for start in range(0, len(spans), ROWS_AT_ONCE):
+            columns = spans[max(0, start - head["antecedents"]) : start + ROWS_AT_ONCE]
+            bands.append(multiply(spans[start : start + ROWS_AT_ONCE], columns, weight).flatten())
+        return torch.cat(bands)
+
+    return Case(
+        "coreference, a document",
+        [spans, weight],
+        lambda: document(multiply_scaled),
+        {
+            "the product under autograd": lambda: document(plain.multiply_scaled),
+            "the same with `checkpoint`": lambda: document(plain.multiply_scaled_again),
+        },
+    )
+
+
+CASES: Mapping[str, Callable[[Size], Case]] = {
+    "_Turn": turn_case,
+    "_Product": product_case,
+    "_Lstm": lstm_case,
+    "_HighwayLstm": highway_case,
+    "_CoupledLstm": coupled_case,
+    "_Gru": gru_case,
+    "_LogPartition": crf_case,
+    "_ScaledProduct": scaled_product_case,
+    "_PackedRecurrence": recurrence_case,
+    "_CrossEntropy": cross_entropy_case,
+}
+
+
+if __name__ == "__main__":
+    main()
