@@ -37,19 +37,16 @@ from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_
 from elmo_bench.bilm.training.packed_lstm import run_layer_packed
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.nn.crf import Crf, bioul_constraints
-from elmo_bench.nn.lstm import BiLstm, HighwayLstm
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.sweep.compose import compose
 from elmo_bench.tasks.coref.antecedents import ROWS_AT_ONCE, multiply_scaled
-from elmo_bench.tasks.coref.lstm import CoupledLstm
-from elmo_bench.tasks.squad.gru import BiGru
 from elmo_bench.training.memory import keep_freed_memory
 
 BILMS = {"open": "small", "paper": "original"}  # the encoder of each size
 OVERRIDES = {"open": ["data=open"], "paper": ["data=open", "size=paper"]}
 WORD_DIM = 100  # of the word vectors
-SENTENCE, PARAGRAPH = 22, 130  # mean tokens
+SENTENCE = 22  # mean tokens
 BILM_TOKENS = 2560  # of a training step: 128 rows of 20, as published
 COREF_SENTENCES = 50
 ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 0.1}  # differences allowed, as shares of the largest value
@@ -168,78 +165,6 @@ def product_case(size: Size) -> Case:
     )
 
 
-def turn_case(size: Size) -> Case:
-    head, rows = size.task("srl")
-    packing = Packing.of(draw_mask(rows, SENTENCE))
-    tokens = torch.randn(sum(packing.sizes), head["hidden"], requires_grad=True)
-    return Case(
-        "SRL, between layers",
-        [tokens],
-        lambda: packing.turn(tokens),
-        {"`index_select`": lambda: tokens.index_select(0, packing.turned)},
-    )
-
-
-def lstm_case(size: Size) -> Case:
-    head, rows = size.task("ner")
-    layer = BiLstm(WORD_DIM + head["character_filters"] + size.elmo_dim, head["lower_hidden"])
-    mask = draw_mask(rows, SENTENCE)
-    x = torch.randn(*mask.shape, layer.inputs, requires_grad=True)
-    return Case(
-        "NER, lower layer",
-        [x, *parameters_of(layer)],
-        lambda: layer.run_packed(x, mask),
-        {
-            "`nn.LSTM`, packed": lambda: layer.run_library(x, mask),
-            "`nn.LSTM`, padded": lambda: plain.run_bilstm_padded(layer, x, mask),
-            "the loop under autograd": lambda: plain.run_bilstm(layer, x, mask),
-        },
-    )
-
-
-def highway_case(size: Size) -> Case:
-    head, rows = size.task("srl")
-    layer = HighwayLstm(head["hidden"], head["hidden"], dropout=0.0)
-    packing = Packing.of(draw_mask(rows, SENTENCE))
-    tokens = torch.randn(sum(packing.sizes), head["hidden"], requires_grad=True)
-    return Case(
-        "SRL, a layer",
-        [tokens, *parameters_of(layer)],
-        lambda: layer(tokens, packing),
-        {"the loop under autograd": lambda: plain.run_highway_lstm(layer, tokens, packing)},
-    )
-
-
-def coupled_case(size: Size) -> Case:
-    head, _ = size.task("coref")
-    lexical = WORD_DIM + len(head["character_widths"]) * head["character_filters"]
-    layer = CoupledLstm(lexical + size.elmo_dim, head["hidden"], dropout=0.0)
-    packing = Packing.of(draw_mask(COREF_SENTENCES, SENTENCE))
-    tokens = torch.randn(sum(packing.sizes), lexical + size.elmo_dim, requires_grad=True)
-    return Case(
-        "coreference, one direction",
-        [tokens, *parameters_of(layer)],
-        lambda: layer(tokens, packing),
-        {"the loop under autograd": lambda: plain.run_coupled_lstm(layer, tokens, packing)},
-    )
-
-
-def gru_case(size: Size) -> Case:
-    head, rows = size.task("squad")
-    layer = BiGru(WORD_DIM + head["character_filters"] + size.elmo_dim, head["hidden"])
-    mask = draw_mask(rows, PARAGRAPH)
-    x = torch.randn(*mask.shape, layer.inputs, requires_grad=True)
-    return Case(
-        "SQuAD, paragraphs",
-        [x, *parameters_of(layer)],
-        lambda: layer.run_packed(x, mask),
-        {
-            "`nn.GRU`, packed": lambda: layer.run_library(x, mask),
-            "the loop under autograd": lambda: plain.run_bigru(layer, x, mask),
-        },
-    )
-
-
 def crf_case(size: Size) -> Case:
     _, rows = size.task("ner")
     labels = ("O", *(f"{prefix}-{kind}" for kind in ("PER", "LOC", "ORG", "MISC") for prefix in "BILU"))
@@ -275,16 +200,16 @@ def cross_entropy_case(size: Size) -> Case:
     targets = torch.randint(VOCABULARY, (len(outputs),))
     negatives = draw_negatives(NEGATIVES, VOCABULARY, [0])
 
-    def summed(outputs: Tensor, targets: Tensor) -> Tensor:
-        return plain.sampled_softmax(softmax, outputs, targets, negatives, dtype)
+    def plainly(in_chunks: bool) -> Tensor:
+        return plain.sampled_softmax(softmax, outputs, targets, negatives, dtype, in_chunks)
 
     return Case(
         "biLM, sampled softmax",
         [outputs, *parameters_of(softmax)],
         lambda: sampled_loss(softmax, outputs, targets, negatives, dtype)[0],
         {
-            "`F.cross_entropy`": lambda: summed(outputs, targets),
-            "the same in chunks with `checkpoint`": lambda: plain.in_chunks(summed, outputs, targets),
+            "`F.cross_entropy`": lambda: plainly(in_chunks=False),
+            "the same in chunks with `checkpoint`": lambda: plainly(in_chunks=True),
         },
         dtype,
     )
@@ -322,12 +247,7 @@ def scaled_product_case(size: Size) -> Case:
 
 
 CASES: Mapping[str, Callable[[Size], Case]] = {
-    "_Turn": turn_case,
     "_Product": product_case,
-    "_Lstm": lstm_case,
-    "_HighwayLstm": highway_case,
-    "_CoupledLstm": coupled_case,
-    "_Gru": gru_case,
     "_LogPartition": crf_case,
     "_ScaledProduct": scaled_product_case,
     "_PackedRecurrence": recurrence_case,

@@ -133,10 +133,22 @@ def viterbi(emissions: Tensor, mask: Tensor, start: Tensor, between: Tensor, end
 class _LogPartition(torch.autograd.Function):
     """Forward-backward with both directions in one loop; the gradient is the expected counts.
 
-    Probabilities are scaled to sum to one at every step (Rabiner 1989), so the loop needs no logarithm:
-    emissions enter as exp(e - max e), of which one label's is 1, hence no step can underflow.
-    Right-to-left messages run over each row reversed inside its own length: padding is always at the end,
-    where whatever is computed is never read.
+    With E_t(j) = exp(emission), A(i, j) = exp(transition), messages scaled to sum to one (Rabiner 1989):
+
+    α_t(j) = E_t(j) sum_i α_{t-1}(i) A(i, j) / scale       from the left, α_1 from the start scores
+    β_t(i) = sum_j A(i, j) γ_{t+1}(j)                      from the right, β_n from the end scores
+    γ_t(j) = E_t(j) β_t(j) / scale
+    log Z = the logarithms of the scales of α, and of sum_j α_n(j) β_n(j)
+
+    The gradient of log Z is a probability, with m_t = sum_j α_t(j) β_t(j):
+
+    of emission t, j    P(y_t = j) = α_t(j) β_t(j) / m_t
+    of transition i, j  sum_t P(y_t = i, y_{t+1} = j) = sum_t α_t(i) A(i, j) γ_{t+1}(j) / m_t
+    of start and end    P(y_1 = j) and P(y_n = j)
+
+    The loop needs no logarithm: emissions enter as exp(e - max e), of which one label's is 1, hence no step
+    can underflow. Right-to-left messages run over each row reversed inside its own length: padding is always
+    at the end, where whatever is computed is never read.
     """
 
     @staticmethod

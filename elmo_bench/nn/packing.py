@@ -3,12 +3,9 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from itertools import accumulate
-from typing import Any
 
 import torch
 from torch import Tensor
-from torch.autograd.function import once_differentiable
 
 
 @dataclass(frozen=True)
@@ -47,30 +44,8 @@ class Packing:
 
     def turn(self, packed: Tensor) -> Tensor:
         """Packed tokens in the order of the other reading direction."""
-        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
-        return turned
+        return packed.index_select(0, self.turned)
 
-    def previous(self) -> Tensor:
-        """For every token but those of the first step, where its predecessor stands in the packing."""
-        places = torch.arange(self.sizes[0], len(self.forwards), device=self.order.device)
-        sizes = torch.tensor(self.sizes, device=self.order.device)
-        return places - sizes[:-1].repeat_interleave(sizes[1:])
-
-
-class _Turn(torch.autograd.Function):
-    """A permutation that undoes itself, and so does its gradient; torch would scatter into zeros."""
-
-    @staticmethod
-    def forward(ctx: Any, packed: Tensor, turned: Tensor) -> Tensor:
-        ctx.turned = turned
-        return packed.index_select(0, turned)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        return gradient.index_select(0, ctx.turned), None
-
-
-def steps_of(sizes: tuple[int, ...]) -> list[slice]:
-    """The packed tokens of every step."""
-    return [slice(end - size, end) for size, end in zip(sizes, accumulate(sizes), strict=True)]
+    def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
+        """The packed tokens of every step, (rows that are still running, dim) each."""
+        return torch.split(packed, list(self.sizes))

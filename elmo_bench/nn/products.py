@@ -48,7 +48,7 @@ def multiply_with_gradient(x: Tensor, weight: Tensor) -> Tensor:
 
 
 class _Product(torch.autograd.Function):
-    """x W', and its two gradients."""
+    """Y = X W'. With G the gradient of Y, that of X is G W and that of W is G' X."""
 
     @staticmethod
     def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:

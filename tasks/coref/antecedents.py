@@ -85,7 +85,15 @@ def multiply_scaled(left: Tensor, right: Tensor, weight: Tensor) -> Tensor:
 
 
 class _ScaledProduct(torch.autograd.Function):
-    """The scaled weights are made again in the backward pass: they are larger than all else together."""
+    """The scaled weights are computed again in the backward pass: they are larger than all else together.
+
+    S[(r, h), d] = left[r, d] weight[h, d], and the output is right S'. With G the gradient of the output:
+
+    of right   G S
+    of S       D = G' right
+    of left    [r, d] = sum_h D[(r, h), d] weight[h, d]
+    of weight  [h, d] = sum_r D[(r, h), d] left[r, d]
+    """
 
     @staticmethod
     def forward(ctx: Any, left: Tensor, right: Tensor, weight: Tensor) -> Tensor:

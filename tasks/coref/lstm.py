@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 
 from elmo_bench.nn.initialisation import draw_glorot, draw_orthogonal
-from elmo_bench.nn.packing import Packing, steps_of
-from elmo_bench.nn.products import multiply, multiply_with_gradient
+from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.products import multiply_with_gradient
 
 
 class CoupledBiLstm(nn.Module):
@@ -60,56 +57,21 @@ class CoupledLstm(nn.Module):
 def scan_coupled_lstm(
     gates: Tensor, recurrent: Tensor, first: Tensor, kept: Tensor, packing: Packing
 ) -> Tensor:
-    """The states, (tokens, hidden), from the input products i, o, g, (tokens, 3 * hidden)."""
-    states: Tensor = _CoupledLstm.apply(gates, recurrent, first, kept, packing)  # type: ignore[no-untyped-call]
-    return states
+    """The states, (tokens, hidden), from the input products i, o, g, (tokens, 3 * hidden).
 
+    i, o, g = gates_t + U (m ⊙ h_{t-1})
+    c_t = (1 - σ(i)) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)
+    h_t = σ(o) ⊙ tanh(c_t)
 
-class _CoupledLstm(torch.autograd.Function):
-    @staticmethod
-    def forward(
-        ctx: Any, gates: Tensor, recurrent: Tensor, first: Tensor, kept: Tensor, packing: Packing
-    ) -> Tensor:
-        hidden = recurrent.shape[1]
-        gates = gates.clone(memory_format=torch.contiguous_format)
-        states, cells, bounded, read = (gates.new_empty(len(gates), hidden) for _ in range(4))
-        state, cell = first[0].expand_as(kept), first[1].expand_as(kept)
-        for now in steps_of(packing.sizes):
-            size = now.stop - now.start
-            torch.mul(state[:size], kept[:size], out=read[now])
-            opened = gates[now].add_(multiply(read[now], recurrent.T))  # (running rows, 3 * hidden)
-            opened[:, : 2 * hidden].sigmoid_()
-            enter, leave, candidate = opened.chunk(3, dim=1)
-            cell = torch.lerp(cell[:size], candidate.tanh_(), enter, out=cells[now])  # (1 - i) c + i g
-            state = torch.mul(leave, torch.tanh(cell, out=bounded[now]), out=states[now])
-        ctx.packing = packing
-        ctx.save_for_backward(gates, recurrent, first, kept, cells, bounded, read)
-        return states
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None, None]:
-        gates, recurrent, first, kept, cells, bounded, read = ctx.saved_tensors
-        enter, leave, candidate = gates.chunk(3, dim=1)
-        before = torch.cat([first[1].expand_as(kept), cells[ctx.packing.previous()]])  # (tokens, hidden)
-        local = gates.new_empty(len(gates), 3, cells.shape[1])  # (tokens, blocks, hidden)
-        torch.mul(candidate - before, enter * (1 - enter), out=local[:, 0])
-        torch.mul(bounded, leave * (1 - leave), out=local[:, 1])
-        torch.mul(enter, 1 - candidate * candidate, out=local[:, 2])
-        through_cell, remaining = leave * (1 - bounded * bounded), 1 - enter
-        gradient, of_cell = gradient.clone(), torch.zeros_like(kept)
-        pulled = of_cell  # of the state that a step read
-        steps = steps_of(ctx.packing.sizes)
-        for number in reversed(range(len(steps))):
-            now, size = steps[number], ctx.packing.sizes[number]
-            of_state, cell = gradient[now], of_cell[:size]
-            cell.addcmul_(of_state, through_cell[now])
-            local[now, 0].mul_(cell)
-            local[now, 1].mul_(of_state)
-            local[now, 2].mul_(cell)
-            cell.mul_(remaining[now])
-            pulled = multiply(local[now].flatten(1), recurrent).mul_(kept[:size])
-            if number:
-                gradient[steps[number - 1]][:size].add_(pulled)
-        of_first = torch.stack([pulled.sum(0), of_cell.sum(0)])
-        return local.flatten(1), multiply(local.flatten(1).T, read), of_first, None, None
+    The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
+    """
+    states: list[Tensor] = []
+    state, cell = first.unsqueeze(1).repeat(1, len(kept), 1)  # (rows, hidden) each
+    for entered in packing.steps(gates):
+        running = len(entered)  # rows
+        sums = entered + multiply_with_gradient(state[:running] * kept[:running], recurrent)
+        enter, leave, candidate = sums.chunk(3, dim=1)  # (running, hidden) each
+        cell = torch.lerp(cell[:running], torch.tanh(candidate), torch.sigmoid(enter))
+        state = torch.sigmoid(leave) * torch.tanh(cell)
+        states.append(state)
+    return torch.cat(states)

@@ -88,12 +88,10 @@ def test_packing_visits_every_token_once_in_both_directions(lengths: tuple[int, 
     assert whole.equal(x * mask.unsqueeze(2))
 
 
-def test_turning_twice_changes_nothing_and_gradients_turn_back() -> None:
-    torch.manual_seed(0)
-    packing = Packing.of(mask_of((3, 1, 4), 4))
-    packed = torch.randn(8, 2, dtype=torch.float64, requires_grad=True)
+def test_turning_twice_changes_nothing() -> None:
+    packing, packed = Packing.of(mask_of((3, 1, 4), 4)), torch.randn(8, 2)
+    assert not packing.turn(packed).equal(packed)
     assert packing.turn(packing.turn(packed)).equal(packed)
-    assert torch.autograd.gradcheck(packing.turn, (packed,))
 
 
 def test_products_agree_with_torch() -> None:

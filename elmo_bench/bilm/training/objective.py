@@ -135,8 +135,17 @@ def measure_shares(softmax: Softmax, outputs: Tensor, targets: Tensor) -> Tensor
 class _CrossEntropy(torch.autograd.Function):
     """Cross-entropy among columns shared by all positions and, optionally, one more of each position's own.
 
-    The gradient is worked out in the forward pass, chunk by chunk, so that the logits are never all in
-    memory; `places` says which column is the true one, the position's own being the last.
+    Position n has the output h_n and the logits z_n = W h_n + b, and p_n = softmax(z_n). Its loss is
+    -log p_n[y_n], where `places` says which column y_n is; the position's own is the last. The gradient is
+
+    of z_n  s_n = p_n - onehot(y_n)
+    of h_n  s_n W
+    of W    sum_n s_n' h_n
+    of b    sum_n s_n
+
+    and likewise for the own column w_n, c_n with its share t_n of s_n: t_n w_n more for h_n, t_n h_n for w_n,
+    t_n for c_n. All of it is computed in the forward pass, chunk by chunk, so that the logits are never all
+    in memory; the backward pass only multiplies it by the gradient of the loss.
     """
 
     @staticmethod

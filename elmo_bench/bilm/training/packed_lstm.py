@@ -76,7 +76,30 @@ class _Setting:
 
 
 class _PackedRecurrence(torch.autograd.Function):
-    """The loop over steps and its derivative; the initial state gets no gradient (truncated at the batch)."""
+    """The loop over steps and its derivative; the initial state gets no gradient (truncated at the batch).
+
+    With a_t = W x_t + U h_{t-1} + b the sums of the gates, i = σ(a_i), f = σ(a_f), g = tanh(a_g), o = σ(a_o):
+
+    c_t = clip(f ⊙ c_{t-1} + i ⊙ g)
+    r_t = o ⊙ tanh(c_t)
+    h_t = clip(W_P r_t)
+
+    δ is the gradient of the loss. It runs from the last step to the first, where δh_t and δc_t hold what
+    later steps have added to them, and is zero for what a clip has cut:
+
+    δr_t = W_P' δh_t
+    δc_t += δr_t ⊙ o ⊙ (1 - tanh²(c_t))
+    δa_i = δc_t ⊙ g ⊙ i ⊙ (1 - i)
+    δa_f = δc_t ⊙ c_{t-1} ⊙ f ⊙ (1 - f)
+    δa_g = δc_t ⊙ i ⊙ (1 - g²)
+    δa_o = δr_t ⊙ tanh(c_t) ⊙ o ⊙ (1 - o)
+    δc_{t-1} = δc_t ⊙ f
+    δh_{t-1} += U' δa_t
+
+    The factors of δc_t and δr_t do not depend on δ: the forward pass keeps them (`_Trace`). Gradients of
+    weights and inputs need no loop: δW = sum_t δa_t x_t', δU = sum_t δa_t h_{t-1}', δb = sum_t δa_t,
+    δW_P = sum_t δh_t r_t', δx_t = W' δa_t.
+    """
 
     @staticmethod
     def forward(
