@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -47,11 +47,3 @@ def parse_brackets(path: Path, first_line: int, column: Sequence[str]) -> tuple[
         label, start, _ = opened[-1]
         raise fault(path, first_line + start, f"({label}* to be closed in its sentence", "no closing bracket")
     return tuple(phrases[place] for place in range(count))
-
-
-def write_brackets(phrases: Sequence[Chunk], length: int) -> Iterator[str]:
-    """The fields of one column for nested or separate phrases."""
-    ordered = sorted(phrases, key=lambda phrase: (phrase.start, -phrase.end))
-    for position in range(length):
-        opening = "".join(f"({phrase.label}" for phrase in ordered if phrase.start == position)
-        yield opening + "*" + ")" * sum(phrase.end == position + 1 for phrase in ordered)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.data.brackets import Proposition, parse_brackets, write_brackets
+from elmo_bench.data.brackets import Proposition, parse_brackets
 from elmo_bench.data.columns import ColumnSentence, split_columns
 from elmo_bench.data.lines import fault, read_lines, require_any
 
@@ -60,16 +60,3 @@ def _read_sentences(path: Path) -> Iterator[ColumnSentence]:
             rows = []
     if rows:
         yield ColumnSentence(0, number - len(rows) + 1, tuple(rows))
-
-
-def write_props(path: Path, sentences: Iterable[tuple[int, Sequence[Proposition]]]) -> None:
-    """A props file from the lengths and propositions of sentences."""
-    with path.open("w", encoding="utf-8", newline="\n") as file:
-        for length, propositions in sentences:
-            lemmas = [NO_PREDICATE] * length
-            ordered = sorted(propositions, key=lambda proposition: proposition.predicate)
-            for proposition in ordered:
-                lemmas[proposition.predicate] = proposition.lemma
-            columns = [lemmas, *(list(write_brackets(one.phrases, length)) for one in ordered)]
-            file.writelines("\t".join(row) + "\n" for row in zip(*columns, strict=True))
-            file.write("\n")

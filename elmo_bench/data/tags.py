@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import Literal, NamedTuple, get_args
+from typing import Literal, NamedTuple
 
 Scheme = Literal["IOB1", "IOB2", "BIOUL", "BIOES"]
-SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 OUTSIDE = "O"
 
 

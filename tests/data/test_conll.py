@@ -10,8 +10,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from elmo_bench.cli.score import coref_figures, srl_figures
-from elmo_bench.data.brackets import Proposition, parse_brackets, write_brackets
-from elmo_bench.data.conll2005 import read_props, write_props
+from elmo_bench.data.brackets import Proposition, parse_brackets
+from elmo_bench.data.conll2005 import read_props
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.coreference import Mention, read_coreference, write_coreference
 from elmo_bench.data.tags import Chunk
@@ -58,13 +58,6 @@ def test_nested_and_labelled_closing_brackets(file: Path) -> None:
     column = ["(A1(A2*", "*)", "*A1)", "(V*V)", "*"]
     phrases = (Chunk("A1", 0, 3), Chunk("A2", 0, 2), Chunk("V", 3, 4))
     assert parse_brackets(file, 1, column) == phrases
-    assert list(write_brackets(phrases, 5)) == ["(A1(A2*", "*)", "*)", "(V*)", "*"]
-
-
-def test_props_survive_writing(file: Path, shared: Path) -> None:
-    sentences = list(read_props(shared / "goldens" / "srl" / "predicted.props"))
-    write_props(file, ((sentence.length, sentence.propositions) for sentence in sentences))
-    assert [one.propositions for one in read_props(file)] == [one.propositions for one in sentences]
 
 
 @pytest.mark.parametrize(

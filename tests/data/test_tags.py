@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from itertools import product
+from typing import get_args
 
 import pytest
 
 from elmo_bench.data.tags import (
-    SCHEMES,
     Chunk,
     Scheme,
     chunks_of,
@@ -17,6 +17,8 @@ from elmo_bench.data.tags import (
     recognise_scheme,
     tags_of,
 )
+
+SCHEMES: tuple[Scheme, ...] = get_args(Scheme)
 
 
 def chunkings(length: int) -> Iterator[tuple[Chunk, ...]]:
