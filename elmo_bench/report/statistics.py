@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from itertools import product
 from math import sqrt
 from statistics import mean, median, stdev
 
 import numpy as np
-from scipy.stats import binom
+from scipy.stats import binom, permutation_test
 from scipy.stats import t as student_t
 
 from elmo_bench.report.inference import SEEDS_NEEDED
@@ -20,7 +19,6 @@ Score = Callable[[Sequence[Counts]], Scores]
 
 PART = ":"  # counts named `x:part` belong to a label or a test set, never to the whole
 RESAMPLES = 10_000
-EXACT_SEEDS = 12  # up to here all 2^n signs are tried
 CELLS = 4_000_000  # of a block of drawn examples: some 32 MB
 
 
@@ -74,16 +72,21 @@ def paired_gain(differences: Sequence[float]) -> Gain | None:
     return Gain(centre, centre - half, centre + half)
 
 
-def flip_signs(differences: Sequence[float], resamples: int = RESAMPLES) -> float | None:
-    """Two-sided p of no gain when every seed's difference might as well have had the other sign."""
+def flip_signs(differences: Sequence[float]) -> float | None:
+    """Two-sided p of no gain when every seed's difference might as well have had the other sign.
+
+    All signs are tried, or RESAMPLES of them where there are more.
+    """
     if len(differences) < 2:
         return None
-    values = np.array(differences)
-    if len(values) <= EXACT_SEEDS:
-        signs = np.array(list(product((1.0, -1.0), repeat=len(values))))
-        return float(np.mean(_at_least(signs @ values, values.sum())))
-    signs = np.random.default_rng(0).choice((1.0, -1.0), (resamples, len(values)))
-    return float(1 + _at_least(signs @ values, values.sum()).sum()) / (resamples + 1)
+    tested = permutation_test(
+        (np.array(differences),),
+        np.sum,
+        permutation_type="samples",
+        n_resamples=RESAMPLES,
+        rng=np.random.default_rng(0),
+    )
+    return float(tested.pvalue)
 
 
 def _at_least(found: np.ndarray, observed: float) -> np.ndarray:
