@@ -6,9 +6,11 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
+from functools import partial
 
 from elmo_bench.commands import spell_command
-from elmo_bench.report.model import Cell, Report, Section, Table
+from elmo_bench.report.model import Cell, Report, Table
+from elmo_bench.report.templates import Filter, render_text
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~])")
 LATEX = {
@@ -38,87 +40,27 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets take for the sta
 
 def write_markdown(report: Report) -> str:
     """TABLES.md."""
-    parts = ["# Tables", escape_markdown(report.summary), "Figures are in `index.html`."]
-    if report.warnings:
-        parts.append("## Warnings\n\n" + _bullets(report.warnings))
-    parts += [_markdown_section(section) for section in report.sections if section.tables]
-    parts.append("## How to read the numbers\n\n" + _bullets(report.notes))
-    return "\n\n".join(parts) + "\n"
-
-
-def _markdown_section(section: Section) -> str:
-    tables = [_markdown_table(table) for table in section.tables]
-    return "\n\n".join([f"## {escape_markdown(section.title)}", escape_markdown(section.about), *tables])
-
-
-def _markdown_table(table: Table) -> str:
-    rows = [
-        _markdown_row(table.columns),
-        "|" + "---|" * len(table.columns),
-        *(_markdown_row([_markdown_cell(cell) for cell in row], escaped=True) for row in table.rows),
-    ]
-    parts = [f"**{escape_markdown(table.caption)}**", "\n".join(rows)]
-    parts += [f"> {escape_markdown(note)}" for note in table.notes]
-    parts += [f"Cells without a run are filled by\n\n{_fence(command)}" for command in table.commands]
-    return "\n\n".join(parts)
-
-
-def _markdown_row(cells: list[str] | tuple[str, ...], escaped: bool = False) -> str:
-    return "| " + " | ".join(cells if escaped else map(escape_markdown, cells)) + " |"
-
-
-def _markdown_cell(cell: Cell) -> str:
-    lines = "<br>".join(escape_markdown(line) for line in cell.printed)
-    return f"*{lines}*" if cell.kind in ("missing", "unverified") else lines
-
-
-def _fence(command: str) -> str:
-    return f"```bash\n{' '.join(command.split()).replace('```', '')}\n```"
-
-
-def _bullets(lines: tuple[str, ...]) -> str:
-    return "\n".join(f"- {escape_markdown(line)}" for line in lines)
+    filters: dict[str, Filter] = {
+        "escape": escape_markdown,
+        "one_line": one_line,
+        "emphasise": partial(emphasise, "*{}*"),
+    }
+    return render_text("tables.md.jinja", filters, report=report)
 
 
 def escape_markdown(text: str) -> str:
     """Text that no Markdown reader takes for markup, on one line."""
-    return MARKDOWN.sub(r"\\\1", " ".join(text.split())).replace("&", "&amp;")
+    return MARKDOWN.sub(r"\\\1", one_line(text)).replace("&", "&amp;")
 
 
 def write_latex(report: Report) -> str:
     """tables.tex: one table environment per block, to be read with \\input."""
-    head = [
-        f"% Needs booktabs, graphicx and inputenc with utf8. Made by {spell_command('report')}.",
-        *(f"% warning: {_one_line(warning)}" for warning in report.warnings),
-    ]
-    tables = [_latex_table(table) for section in report.sections for table in section.tables]
-    return "\n\n".join(["\n".join(head), *tables]) + "\n"
-
-
-def _latex_table(table: Table) -> str:
-    notes = " ".join(escape_latex(note) for note in table.notes)
-    commands = "".join(rf" Missing cells: \texttt{{{escape_latex(command)}}}." for command in table.commands)
-    return "\n".join(
-        [
-            r"\begin{table*}",
-            r"\centering",
-            r"\resizebox{\textwidth}{!}{%",
-            rf"\begin{{tabular}}{{{'l' * len(table.columns)}}}",
-            r"\toprule",
-            " & ".join(escape_latex(name) for name in table.columns) + r" \\",
-            r"\midrule",
-            *(" & ".join(_latex_cell(cell) for cell in row) + r" \\" for row in table.rows),
-            r"\bottomrule",
-            r"\end{tabular}}",
-            rf"\caption{{{escape_latex(table.caption)}. {notes}{commands}}}",
-            r"\end{table*}",
-        ]
-    )
-
-
-def _latex_cell(cell: Cell) -> str:
-    lines = escape_latex(cell.text)
-    return rf"\textit{{{lines}}}" if cell.kind in ("missing", "unverified") else lines
+    filters: dict[str, Filter] = {
+        "escape": escape_latex,
+        "one_line": one_line,
+        "emphasise": partial(emphasise, r"\textit{{{}}}"),
+    }
+    return render_text("tables.tex.jinja", filters, report=report, command=spell_command("report"))
 
 
 def escape_latex(text: str) -> str:
@@ -126,7 +68,13 @@ def escape_latex(text: str) -> str:
     return "".join(LATEX.get(character, character) for character in text)
 
 
-def _one_line(text: str) -> str:
+def emphasise(pattern: str, text: str, cell: Cell) -> str:
+    """A cell that holds no number of ours to rely on stands out."""
+    return pattern.format(text) if cell.kind in ("missing", "unverified") else text
+
+
+def one_line(text: str) -> str:
+    """Text without line breaks."""
     return " ".join(text.split())
 
 
