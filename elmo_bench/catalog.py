@@ -67,14 +67,6 @@ def add_corpora(task: dict[str, Any]) -> dict[str, Any]:
     return {**task, "sources": sources}
 
 
-def list_corpora() -> dict[str, dict[str, frozenset[str]]]:
-    """The names of the corpora of every task, by source."""
-    return {
-        task: {name: frozenset(corpora) - {"default"} for name, corpora in read_task(task).sources.items()}
-        for task in list_tasks()
-    }
-
-
 def list_tables() -> dict[str, TableConfig]:
     """How experiments show their runs, by the experiment's name; one without a table is left out."""
     tables = {}

@@ -13,6 +13,10 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from elmo_bench.files import atomic_file, write_atomically
 from elmo_bench.types import Counts, DamagedFileError
 
+RUN_RECORD = "result.json"  # in the directory of a run; written last
+COUNTS = "counts.npz"
+WEIGHTS = "head.safetensors"
+
 
 class Record(BaseModel):
     """The truth about one finished run; tables and figures are made from nothing else."""
@@ -256,6 +260,11 @@ def read_counts(path: Path) -> dict[str, list[Counts]]:
             for split in archive.files
             if split != "columns"
         }
+
+
+def predictions_file(split: str) -> str:
+    """The name of a file of predictions."""
+    return f"predictions-{split}.jsonl"
 
 
 def write_predictions(path: Path, rows: Iterable[tuple[str, Any]]) -> None:

@@ -10,9 +10,9 @@ from typing import Any
 
 from elmo_bench.cli.report import add_resamples, read_resamples
 from elmo_bench.conditions import describe_condition
-from elmo_bench.records import Record, read_record
+from elmo_bench.records import COUNTS, RUN_RECORD, Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
-from elmo_bench.report.comparison import COUNTS, Comparison, Referee, Run
+from elmo_bench.report.comparison import Comparison, Referee, Run
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.power import describe_power, detectable_gain, deviation_of_gain, seeds_for
@@ -30,7 +30,6 @@ EXAMPLE = (
     "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
     "results/runs/ner/89ab0123cdef-s1 --json"
 )
-RESULT = "result.json"
 MUST_AGREE = ("task", "task_version", "metric")  # besides the test set itself
 
 Pairs = list[tuple[Run, Run]]
@@ -90,7 +89,7 @@ def gather(place: Path) -> dict[int, Run]:
         )
     runs = []
     for file in files:
-        counts = file.with_name(COUNTS) if file.name == RESULT else file.with_suffix(".npz")
+        counts = file.with_name(COUNTS) if file.name == RUN_RECORD else file.with_suffix(".npz")
         runs.append(Run(read_record(file), counts))
     conditions = {found.record.condition: describe_condition(found.record) for found in runs}
     if len(conditions) > 1:
@@ -104,7 +103,7 @@ def find_records(place: Path) -> list[Path]:
     if place.is_file():
         return [place]
     if place.is_dir():
-        own = place / RESULT
+        own = place / RUN_RECORD
         return [own] if own.is_file() else find_many(place, "*")
     beginning = place.name.replace("[", "[[]")
     return find_many(place.parent, f"{beginning}*-s*")
@@ -112,7 +111,7 @@ def find_records(place: Path) -> list[Path]:
 
 def find_many(directory: Path, pattern: str) -> list[Path]:
     """The record files of run directories and of published runs."""
-    runs = directory.glob(f"{pattern}/{RESULT}")
+    runs = directory.glob(f"{pattern}/{RUN_RECORD}")
     # a run that was done again with force=true has left its old directory as <name>.<n>
     current = [file for file in runs if "." not in file.parent.name]
     return sorted([*current, *directory.glob(f"{pattern}.json")])

@@ -16,6 +16,7 @@ from elmo_bench.data.coreference import (
 )
 from elmo_bench.data.documents import Place, parse_json
 from elmo_bench.data.lines import read_lines
+from elmo_bench.files import atomic_path
 from elmo_bench.types import DataError
 
 HELP = "put the chains of a run's predictions into the documents of a CoNLL-2012 file"
@@ -38,7 +39,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the response."""
     documents = list(responses(arguments.key, arguments.predictions))
-    write_coreference(arguments.response, documents)
+    with atomic_path(arguments.response) as path:
+        write_coreference(path, documents)
     print(f"{arguments.response}: {len(documents):,} documents")
 
 

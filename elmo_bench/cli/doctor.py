@@ -118,9 +118,12 @@ def check_hardware() -> Iterator[Check]:
     """What PyTorch computes with."""
     import torch
 
-    flags = [flag for flag in FLAGS if flag in processor_flags()]
-    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
-    yield Check("ok", "torch", f"{torch.__version__}, {torch.get_num_threads()} threads of {cores} cores")
+    from elmo_bench.run.environment import count_cores, describe_processor
+
+    known = describe_processor().get("flags", "").split()
+    flags = [flag for flag in FLAGS if flag in known]
+    threads = f"{torch.get_num_threads()} threads of {count_cores()} cores"
+    yield Check("ok", "torch", f"{torch.__version__}, {threads}")
     bf16 = any("bf16" in flag for flag in flags)
     yield Check(
         "ok", "processor", f"{' '.join(flags) or 'no vector units known'}; bfloat16 {'yes' if bf16 else 'no'}"
@@ -135,15 +138,6 @@ def check_hardware() -> Iterator[Check]:
         )
     else:
         yield Check("note", "gpu", "PyTorch was built without CUDA", "nothing to do for trainer=cpu")
-
-
-def processor_flags() -> set[str]:
-    """What the kernel says the processor can do; nothing where it does not say."""
-    try:
-        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
-    except OSError:
-        return set()
-    return set(next((line.split() for line in lines if line.startswith("flags")), []))
 
 
 def check_places(paths: PathsConfig) -> Iterator[Check]:

@@ -50,6 +50,20 @@ def read_sentences(paths: Iterable[Path]) -> Iterator[Words]:
                 yield words
 
 
+def read_word_list(path: Path) -> Words:
+    """The words of a list, one per line."""
+    return tuple(line for _, line in read_lines(path))
+
+
+def write_word_list(path: Path, words: Iterable[str]) -> None:
+    """A list of words, one per line."""
+    path.write_text(_one_per_line(words), encoding="utf-8", newline="\n")
+
+
+def _one_per_line(words: Iterable[str]) -> str:
+    return "".join(f"{word}\n" for word in words)
+
+
 @dataclass(frozen=True)
 class TargetVocabulary:
     """The words a softmax predicts, one per row, by falling frequency; all others count as `<UNK>`."""
@@ -65,7 +79,7 @@ class TargetVocabulary:
     @classmethod
     def read(cls, path: Path) -> TargetVocabulary:
         """One word per line; the markers may stand anywhere, as earlier programs wrote them."""
-        words = tuple(path.read_text(encoding="utf-8").removesuffix("\n").split("\n"))
+        words = read_word_list(path)
         if len(set(words)) != len(words):
             raise DataError(
                 f"{path}:1: expected every word once, got {len(words) - len(set(words))} repeated"
@@ -76,7 +90,7 @@ class TargetVocabulary:
         return cls(words)
 
     def write(self, path: Path) -> None:
-        path.write_text("\n".join(self.words) + "\n", encoding="utf-8")
+        write_word_list(path, self.words)
 
     def __len__(self) -> int:
         return len(self.words)
@@ -84,7 +98,7 @@ class TargetVocabulary:
     @cached_property
     def sha256(self) -> str:
         """The hash of its file; perplexities under different hashes are not comparable."""
-        return hashlib.sha256(("\n".join(self.words) + "\n").encode("utf-8")).hexdigest()
+        return hashlib.sha256(_one_per_line(self.words).encode("utf-8")).hexdigest()
 
     @cached_property
     def _numbers(self) -> dict[str, int]:

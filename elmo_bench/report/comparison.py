@@ -12,7 +12,7 @@ import numpy as np
 from elmo_bench.config import Basis
 from elmo_bench.files import atomic_file
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.records import Record, read_counts
+from elmo_bench.records import COUNTS, Record, read_counts
 from elmo_bench.report.convergence import is_one_pass, met_cap
 from elmo_bench.report.inference import Estimate, example_bootstrap, two_level_bootstrap
 from elmo_bench.report.statistics import (
@@ -32,7 +32,6 @@ from elmo_bench.report.statistics import (
 )
 from elmo_bench.types import Counts, DamagedFileError, DataMissingError
 
-COUNTS = "counts.npz"
 DRAWING = 1
 """Raised whenever the same counts would be drawn from in another way than before."""
 

@@ -20,10 +20,11 @@ from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.shards import in_units
 from elmo_bench.encoders.store import SHARD_BYTES, Store
 from elmo_bench.files import nearest_directory
-from elmo_bench.identity import condition_of, identify
+from elmo_bench.identity import identify
 from elmo_bench.plugins import load_task
+from elmo_bench.records import RUN_RECORD
 from elmo_bench.run.inputs import read_words, sentences_of
-from elmo_bench.run.preparation import find_corpus, hash_words
+from elmo_bench.run.preparation import find_corpus, hash_words, run_directory
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
@@ -210,8 +211,8 @@ class Inspection:
             card.fingerprint if card else None,
             hash_words(config),
         )
-        directory = config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
-        state = "done already" if (directory / "result.json").exists() else "not done yet"
+        directory = run_directory(config, identity)
+        state = "done already" if (directory / RUN_RECORD).exists() else "not done yet"
         return [f"{directory}: {state}"]
 
 

@@ -30,8 +30,8 @@ def describe_environment() -> dict[str, Any]:
         "python": sys.version.split()[0],
         "versions": {package: version(package) for package in PACKAGES},
         "platform": platform.platform(),
-        "processor": _processor(),
-        "cores": len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count(),
+        "processor": describe_processor().get("model name") or platform.processor(),
+        "cores": count_cores(),
         "threads": torch.get_num_threads(),
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
@@ -69,9 +69,16 @@ def _git(directory: Path, *arguments: str) -> str | None:
     return answer.stdout.strip()
 
 
-def _processor() -> str:
+def count_cores() -> int | None:
+    """The cores that this process may use."""
+    return len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()
+
+
+def describe_processor() -> dict[str, str]:
+    """What the kernel says of the first processor, such as its `flags`; empty where it says nothing."""
     try:
-        lines = Path("/proc/cpuinfo").read_text().splitlines()
+        first, _, _ = Path("/proc/cpuinfo").read_text(encoding="utf-8").partition("\n\n")
     except OSError:
-        return platform.processor()
-    return next((line.split(":", 1)[1].strip() for line in lines if line.startswith("model name")), "")
+        return {}
+    pairs = (line.partition(":") for line in first.splitlines())
+    return {key.strip(): value.strip() for key, _, value in pairs}

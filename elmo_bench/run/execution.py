@@ -19,7 +19,17 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.files import atomic_path, immediate_lock, remove_leftovers
 from elmo_bench.hashing import hash_file
-from elmo_bench.records import Record, read_record, write_counts, write_predictions, write_record
+from elmo_bench.records import (
+    COUNTS,
+    RUN_RECORD,
+    WEIGHTS,
+    Record,
+    predictions_file,
+    read_record,
+    write_counts,
+    write_predictions,
+    write_record,
+)
 from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
 from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
@@ -47,7 +57,7 @@ def run_job(config: RunConfig, say: Say) -> Outcome:
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, say)
-    directory, result = prepared.directory, prepared.directory / "result.json"
+    directory, result = prepared.directory, prepared.directory / RUN_RECORD
     directory.parent.mkdir(parents=True, exist_ok=True)
     lock = directory.with_name(f".{directory.name}.lock")
     busy = f"{directory}: another process is doing this run; wait for it or stop it"
@@ -85,10 +95,10 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
     }
     # The weights serve `predict` and `ensemble`; the record is written last and marks the run as done.
     weights = {name: value.contiguous() for name, value in module.state_dict().items()}
-    with atomic_path(directory / "head.safetensors") as temporary:
+    with atomic_path(directory / WEIGHTS) as temporary:
         save_file(weights, temporary)
     record = make_record(config, prepared, material, module, fitted, scores, seconds)
-    write_record(directory / "result.json", record)
+    write_record(directory / RUN_RECORD, record)
     shutil.rmtree(directory / "checkpoints", ignore_errors=True)
     tracker.finish(summarise_run(record))
     return record
@@ -148,8 +158,8 @@ def evaluate(
         counts[split] = count(prepared, material, split, predictions)
         ids = [example.id for example in material.examples[split]]
         rows = zip(ids, predictions, strict=True)
-        write_predictions(prepared.directory / f"predictions-{split}.jsonl", rows)
-    write_counts(prepared.directory / "counts.npz", counts)
+        write_predictions(prepared.directory / predictions_file(split), rows)
+    write_counts(prepared.directory / COUNTS, counts)
     return {split: prepared.task.score(rows) for split, rows in counts.items()}
 
 
@@ -181,9 +191,9 @@ def make_record(
 ) -> Record:
     """All that tables, figures and a doubting reader may ask for."""
     files = (
-        "counts.npz",
-        *(f"predictions-{split}.jsonl" for split in evaluated_splits(material)),
-        "head.safetensors",
+        COUNTS,
+        *(predictions_file(split) for split in evaluated_splits(material)),
+        WEIGHTS,
     )
     return Record(
         task=config.task.name,

@@ -71,6 +71,7 @@ def foresee(config: RunConfig, say: Say) -> Path:
 
 
 def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
+    """Where a run writes; its name is the condition and the seed."""
     return config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, is_baseline
-from elmo_bench.records import Record
+from elmo_bench.records import RUN_RECORD, Record
 from elmo_bench.report.convergence import MARK, met_cap
 from elmo_bench.run.execution import Outcome
 from elmo_bench.types import Scores
@@ -31,7 +31,7 @@ def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
     for point, learnt in record.learnt.items():
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {point}: layer weights {weights}, gamma {learnt['gamma']:.3f}")
-    print(f"  record: {outcome.directory / 'result.json'}")
+    print(f"  record: {outcome.directory / RUN_RECORD}")
     if outcome.status == "done" and typed:
         print(f"  next:   {suggest(record, typed)}")
 

@@ -16,7 +16,7 @@ from elmo_bench.conditions import fill_in
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
-from elmo_bench.records import Record, read_record
+from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
 from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
 from elmo_bench.run.execution import build_module
 from elmo_bench.run.fitting import predict
@@ -36,7 +36,6 @@ from elmo_bench.types import (
     UsageError,
 )
 
-WEIGHTS = "head.safetensors"
 PARTS = {  # of an identity, and what to do where they are not what the run read
     "data_sha256": "its data files have changed",
     "encoder_fingerprint": "its encoder is another one",
@@ -87,7 +86,7 @@ class Numbered(FileOrderBatches):
 
 def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
     """The run of a directory; refused where anything it was made from is not as it was."""
-    result = directory / "result.json"
+    result = directory / RUN_RECORD
     if not result.is_file():
         raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
     record = read_record(result)

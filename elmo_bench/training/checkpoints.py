@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
 import re
 from pathlib import Path
 
 import pytorch_lightning as pl
 
 from elmo_bench.files import move_into_place
+from elmo_bench.hashing import hash_file
 from elmo_bench.types import Say
 
 _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
@@ -49,5 +49,4 @@ class CheckpointDirectory:
 
 
 def _hash(path: Path) -> str:
-    with path.open("rb") as file:
-        return hashlib.file_digest(file, "sha256").hexdigest()[:16]
+    return hash_file(path)[:16]

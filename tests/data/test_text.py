@@ -129,6 +129,12 @@ def test_the_corpus_is_found_by_patterns(shards: tuple[Path, Path], tmp_path: Pa
         TextCorpus.find(tmp_path / "absent")
 
 
+def test_a_vocabulary_that_is_no_text_is_refused(tmp_path: Path) -> None:
+    (tmp_path / "vocabulary.txt").write_bytes(b"<S>\n</S>\n<UNK>\ncaf\xe9\n")
+    with pytest.raises(DataError, match=r"vocabulary\.txt:4: expected UTF-8 text, got byte 0xe9"):
+        TargetVocabulary.read(tmp_path / "vocabulary.txt")
+
+
 def test_the_vocabulary_is_the_marks_and_the_most_frequent_words() -> None:
     vocabulary = TargetVocabulary.of_frequent(["the", "<UNK>", "dog", "cat"], 2)
     assert vocabulary.words == (*MARKERS, "the", "dog")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
@@ -12,8 +11,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_bench.data.text import read_sentences
+from elmo_bench.data.text import read_sentences, read_word_list, write_word_list
 from elmo_bench.files import atomic_directory, remove_leftovers
+from elmo_bench.hashing import hash_file
 from elmo_bench.types import DataError, Words
 
 TOKENS_PER_CHUNK = 1 << 20
@@ -61,9 +61,8 @@ def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
         with atomic_directory(directory) as partial:
             _write_encoded(paths, partial)
             (partial / mark.name).write_text(json.dumps(source))
-    types = (directory / "types.txt").read_text(encoding="utf-8").removesuffix("\n").split("\n")
     return EncodedText(
-        tuple(types),
+        read_word_list(directory / "types.txt"),
         np.memmap(directory / "tokens.int32", dtype=np.int32, mode="r"),
         np.fromfile(directory / "starts.int64", dtype=np.int64),
     )
@@ -71,11 +70,7 @@ def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
 
 def fingerprint_files(paths: Iterable[Path]) -> dict[str, str]:
     """sha256 by file name."""
-    digests = {}
-    for path in paths:
-        with path.open("rb") as file:
-            digests[path.name] = hashlib.file_digest(file, "sha256").hexdigest()
-    return digests
+    return {path.name: hash_file(path) for path in paths}
 
 
 def _write_encoded(paths: Sequence[Path], directory: Path) -> None:
@@ -97,7 +92,7 @@ def _write_encoded(paths: Sequence[Path], directory: Path) -> None:
             rank[ids].tofile(file)
     provisional.unlink()
     _starts(lengths).tofile(directory / "starts.int64")
-    (directory / "types.txt").write_text("\n".join(types) + "\n", encoding="utf-8")
+    write_word_list(directory / "types.txt", types)
 
 
 class _Numbering:
