@@ -18,6 +18,7 @@ from elmo_bench.catalog import read_task
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.nn.lstm import BiLstm
+from elmo_bench.nn.packing import run_library
 from elmo_bench.tasks.ner import NerHead, NerHeadSettings
 from elmo_bench.tasks.pos import PosHead
 from elmo_bench.tasks.srl import SrlHead, SrlHeadSettings
@@ -218,7 +219,7 @@ def run_recurrence(case: Case, packed: bool) -> None:
     for layer in (head.lower, head.upper):
         assert isinstance(layer, BiLstm)
         x = torch.ones(*mask.shape, layer.inputs, requires_grad=True)
-        pull(layer.run_packed(x, mask) if packed else layer.run_library(x, mask))
+        pull(layer.run_packed(x, mask) if packed else run_library(layer.lstm, x, mask))
 
 
 if __name__ == "__main__":

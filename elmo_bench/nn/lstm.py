@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
-from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
 
 
@@ -26,16 +25,10 @@ class BiLstm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
-        return self.run_library(x, mask) if x.is_cuda else self.run_packed(x, mask)
-
-    def run_library(self, x: Tensor, mask: Tensor) -> Tensor:
-        """By torch's own LSTM, which has a fused kernel on GPUs only."""
-        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.lstm(packed)[0], batch_first=True, total_length=x.shape[1])
-        return states  # (rows, time, 2 * hidden)
+        return run_library(self.lstm, x, mask) if x.is_cuda else self.run_packed(x, mask)
 
     def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The same with one product for all inputs, and a loop over packed steps."""
+        """With one product for all inputs, and a loop over packed steps."""
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
@@ -65,10 +58,16 @@ class HighwayLstm(nn.Module):
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
         entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
         gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
-        kept = tokens.new_ones(packing.sizes[0], self.hidden)  # (rows, hidden), one mask for all steps
-        if self.training and self.dropout:
-            kept.bernoulli_(1 - self.dropout).div_(1 - self.dropout)
+        kept = draw_kept(tokens, packing, self.hidden, self.dropout if self.training else 0.0)
         return scan_highway_lstm(gates, carried, self.recur, kept, packing)
+
+
+def draw_kept(tokens: Tensor, packing: Packing, hidden: int, dropout: float) -> Tensor:
+    """A mask of variational dropout, one for all steps of a row, (rows, hidden) in the packing's order."""
+    kept = tokens.new_ones(packing.sizes[0], hidden)
+    if dropout:
+        kept.bernoulli_(1 - dropout).div_(1 - dropout)
+    return kept
 
 
 def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:

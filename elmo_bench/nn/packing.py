@@ -5,7 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import torch
-from torch import Tensor
+from torch import Tensor, nn
+from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
 @dataclass(frozen=True)
@@ -49,3 +50,10 @@ class Packing:
     def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
         """The packed tokens of every step, (rows that are still running, dim) each."""
         return torch.split(packed, list(self.sizes))
+
+
+def run_library(layer: nn.RNNBase, x: Tensor, mask: Tensor) -> Tensor:
+    """The states (rows, time, dim) of a layer of PyTorch's own, which has fused kernels on GPUs only."""
+    packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
+    states, _ = pad_packed_sequence(layer(packed)[0], batch_first=True, total_length=x.shape[1])
+    return states

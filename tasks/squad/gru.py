@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 from elmo_bench.nn.initialisation import draw_truncated_normal
-from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
 
 
@@ -29,16 +28,10 @@ class BiGru(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
-        return self.run_library(x, mask) if x.is_cuda else self.run_packed(x, mask)
-
-    def run_library(self, x: Tensor, mask: Tensor) -> Tensor:
-        """By torch's own GRU, which has a fused kernel on GPUs only."""
-        packed = pack_padded_sequence(x, mask.sum(1).cpu(), batch_first=True, enforce_sorted=False)
-        states, _ = pad_packed_sequence(self.gru(packed)[0], batch_first=True, total_length=x.shape[1])
-        return states  # (rows, time, 2 * hidden)
+        return run_library(self.gru, x, mask) if x.is_cuda else self.run_packed(x, mask)
 
     def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """The same with one product for all inputs, and a loop over packed steps."""
+        """With one product for all inputs, and a loop over packed steps."""
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         (enter, recur, bias, after), (enter_back, recur_back, bias_back, after_back) = self.gru.all_weights
