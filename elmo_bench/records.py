@@ -130,8 +130,8 @@ class Finetuning(BaseModel):
     limit: int | None = None  # of its examples
 
 
-class TextPerplexity(BaseModel):
-    """How well a biLM predicts one text; a sentence's end is predicted too."""
+class PerplexityFigures(BaseModel):
+    """The perplexity of one reading of a text; a sentence's end is predicted too."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -139,10 +139,16 @@ class TextPerplexity(BaseModel):
     backward: float
     average: float
     predictions: int  # in each direction
+
+
+class TextPerplexity(PerplexityFigures):
+    """How well a biLM predicts one text if every sentence starts from a fresh state."""
+
     tokens: int
     oov_rate: float  # share of the tokens outside the vocabulary
     vocabulary_sha256: str  # figures of other vocabularies do not compare
-    longest: int | None  # tokens after that many of a sentence were left out
+    carried: PerplexityFigures | None = None  # the state carried through the text; older records lack it
+    longest: int | None = None  # older records: longer sentences were cut here, and ended by a false mark
 
 
 class BeforeAndAfter(BaseModel):

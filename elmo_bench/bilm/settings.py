@@ -52,7 +52,9 @@ class BatchConfig(Config):
 
     kind: Literal["sentences", "streams"]
     tokens: int = Field(default=4096, ge=1)  # sentences: predictions of one direction
-    longest: int | None = Field(default=None, ge=1)  # the rest of a longer sentence is left out, in tokens
+    longest: None = (
+        None  # no sentence is cut; the key stays in identities, so that earlier models keep theirs
+    )
     rows: int = Field(default=128, ge=1)  # streams
     window: int = Field(default=20, ge=1)  # streams
 

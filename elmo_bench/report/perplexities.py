@@ -8,15 +8,25 @@ from typing import Any
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
-from elmo_bench.records import PerplexityRecord
+from elmo_bench.records import PerplexityFigures, PerplexityRecord, TextPerplexity
 from elmo_bench.report.cells import NO_RUN, NOTHING, text
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import lookup
 
 DEFAULT = "table7_arxiv_dev_perplexity"
-COLUMNS = ("Dev text", "Paper, before", "Paper, after", "Model, source, corpus, stream", "Before", "After")
+COLUMNS = (
+    "Dev text",
+    "Paper, before",
+    "Paper, after",
+    "Model, source, corpus, stream",
+    "State",
+    "Before",
+    "After",
+)
 NOTES = (
+    "State, fresh: every sentence starts from a zero state, as when the encoder is used. Carried: the state "
+    "is kept from sentence to sentence through the whole text, as the authors' script measures.",
     "Perplexities over different vocabularies, texts or tokenisations cannot be compared with each other.",
 )
 Texts = dict[str, tuple[str, tuple[str, ...]]]
@@ -34,7 +44,7 @@ def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> S
         theirs = tuple(_paper_perplexity(entry.get(when)) for when in ("before", "after"))
         ours = [row for record in records for row in _perplexity_rows(record, task, streams)]
         if not ours:
-            rows.append((text(label), *theirs, NOTHING, NO_RUN, NO_RUN))
+            rows.append((text(label), *theirs, NOTHING, NOTHING, NO_RUN, NO_RUN))
             missing.append(task)
         rows += [(text(label), *theirs, *row) for row in ours]
     tasks = ",".join(dict.fromkeys(missing))
@@ -74,16 +84,32 @@ def _paper_perplexity(entry: Mapping[str, Any] | None) -> Cell:
 
 def _perplexity_rows(
     record: PerplexityRecord, task: str, streams: tuple[str, ...]
-) -> list[tuple[Cell, Cell, Cell]]:
+) -> list[tuple[Cell, Cell, Cell, Cell]]:
     tuned = record.finetuned
     rows = []
     for stream, measured in record.streams.items():
         if tuned.task == task and (not streams or stream in streams):
             names = (tuned.encoder, tuned.source, tuned.corpus, stream, describe_schedule(record))
-            cells = [one.average for one in (measured.before, measured.after)]
-            before, after = (Cell((f"{value:.2f}",), "score", value) for value in cells)
-            rows.append((text(", ".join(filter(None, names))), before, after))
+            heading = text(", ".join(filter(None, names)))
+            rows += [(heading, *cells) for cells in _reading_rows(measured.before, measured.after)]
     return rows
+
+
+def _reading_rows(before: TextPerplexity, after: TextPerplexity) -> list[tuple[Cell, Cell, Cell]]:
+    """State, before and after: one row for each reading of the text that was measured."""
+    rows = [(text(describe_fresh(before)), _figure(before), _figure(after))]
+    if before.carried and after.carried:
+        rows.append((text("carried"), _figure(before.carried), _figure(after.carried)))
+    return rows
+
+
+def _figure(figures: PerplexityFigures) -> Cell:
+    return Cell((f"{figures.average:.2f}",), "score", figures.average)
+
+
+def describe_fresh(measured: TextPerplexity) -> str:
+    """The reading from fresh states; older records measured the openings of long sentences only."""
+    return "fresh" if measured.longest is None else f"fresh, sentences cut after {measured.longest} tokens"
 
 
 def summarise_perplexities(records: Sequence[PerplexityRecord]) -> str:

@@ -6,7 +6,6 @@ import random
 from collections import Counter
 from itertools import pairwise
 
-import numpy as np
 import pytest
 
 from elmo_bench.bilm.training.batches import (
@@ -17,6 +16,7 @@ from elmo_bench.bilm.training.batches import (
     SentenceBatches,
     TextBatch,
     TokenTable,
+    read_through,
 )
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START, UNKNOWN_WORD, TargetVocabulary
@@ -27,7 +27,6 @@ ALPHABET = [f"w{number}" for number in range(12)]
 SENTENCES: list[Words] = [tuple(CHOOSER.choices(ALPHABET, k=CHOOSER.randint(1, 9))) for _ in range(150)]
 TEXT = encode_sentences(SENTENCES)
 VOCABULARY = TargetVocabulary.of_frequent(TEXT.types, 8)  # four types are unknown
-READ = (*TEXT.types, SENTENCE_START, SENTENCE_END)
 
 Pair = tuple[str, str]
 
@@ -39,14 +38,14 @@ def pairs(words: Words, direction: int) -> list[Pair]:
     return list(zip(marked[:-1], known[1:], strict=True))
 
 
-def rows_of(directed: Directed) -> list[list[Pair]]:
+def rows_of(directed: Directed, types: Words = TEXT.types) -> list[list[Pair]]:
     """Unpack: the pairs of every row in order of time."""
     rows: list[list[Pair]] = [[] for _ in range(directed.counts[0] if directed.counts else 0)]
     place = 0
     for count in directed.counts:
         for row in range(count):
-            read, target = READ[directed.inputs[place]], VOCABULARY.words[directed.targets[place]]
-            rows[row].append((read, target))
+            read = (*types, SENTENCE_START, SENTENCE_END)[directed.inputs[place]]
+            rows[row].append((read, VOCABULARY.words[directed.targets[place]]))
             place += 1
     assert place == len(directed.inputs) == len(directed.targets)
     return rows
@@ -135,19 +134,29 @@ def test_streams_read_on_where_they_stopped(rows: int, window: int) -> None:
     assert orders[0] != orders[1]  # the directions are shuffled apart
 
 
-def test_long_sentences_are_cut_and_still_end() -> None:
-    table = TokenTable(TEXT, VOCABULARY, longest=4)
-    reader = SentenceBatches(table, 10_000, seed=0)
-    batch = reader.batch(0, 0)
+@pytest.mark.parametrize("window", [1, 7, 10_000])
+def test_the_whole_text_is_read_through_in_its_own_order(window: int) -> None:
+    """Both directions take the sentences in file order, each sentence in the direction's own."""
+    batches = list(read_through(TokenTable(TEXT, VOCABULARY), window))
+    assert {batch.predictions for batch in batches[:-1]} <= {window}
     for direction in (FORWARD, BACKWARD):
-        expected = Counter(tuple(pairs(words[:4], direction)) for words in SENTENCES)
-        assert Counter(map(tuple, rows_of(both(batch)[direction]))) == expected
+        rows = [rows_of(both(batch)[direction]) for batch in batches]
+        assert {len(one) for one in rows} == {1}
+        read = [pair for (row,) in rows for pair in row]
+        assert read == [pair for words in SENTENCES for pair in pairs(words, direction)]
 
 
-@pytest.mark.parametrize("longest", [None, 3])
-def test_unknown_words_are_counted_among_the_tokens_that_are_read(longest: int | None) -> None:
-    table = TokenTable(TEXT, VOCABULARY, longest)
-    read = [word for words in SENTENCES for word in words[:longest]]
-    unknown = sum(word not in VOCABULARY.words for word in read)
-    assert table.count_targets(VOCABULARY.number(UNKNOWN_WORD)) == unknown > 0
-    assert int(np.sum(table.lengths)) == len(read)
+def test_a_sentence_longer_than_a_batch_is_read_whole() -> None:
+    words: Words = tuple(CHOOSER.choices(ALPHABET, k=300))
+    text = encode_sentences([*SENTENCES, words])
+    reader = SentenceBatches(TokenTable(text, VOCABULARY), 50, seed=1)
+    batches = [reader.batch(0, step) for step in range(reader.steps(0))]
+    assert sum(batch.predictions for batch in batches) == len(text.tokens) + len(text)
+    for direction in (FORWARD, BACKWARD):
+        rows = [row for batch in batches for row in rows_of(both(batch)[direction], text.types)]
+        assert [row for row in rows if len(row) > 50] == [pairs(words, direction)]
+
+
+def test_unknown_words_are_counted_among_the_tokens() -> None:
+    unknown = sum(word not in VOCABULARY.words for words in SENTENCES for word in words)
+    assert TokenTable(TEXT, VOCABULARY).count_targets(VOCABULARY.number(UNKNOWN_WORD)) == unknown > 0

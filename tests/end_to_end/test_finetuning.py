@@ -71,10 +71,11 @@ def test_perplexity_is_measured_before_and_after_on_each_stream_of_the_dev_text(
     assert set(record["streams"]) == {"text"}
     for when, directory in (("before", root / "models" / "tiny"), ("after", tuned)):
         model = load_language_model(directory)
-        expected = measure_perplexity(model.bilm, model.softmax, text, model.vocabulary)
+        expected = measure_perplexity(model, text)
         found = record["streams"]["text"][when]
         assert found["average"] == pytest.approx(expected.average, rel=1e-6)
         assert found["forward"] == pytest.approx(expected.forward, rel=1e-6)
+        assert found["carried"]["average"] == pytest.approx(expected.carried.average, rel=1e-6)
         assert (found["predictions"], found["vocabulary_sha256"]) == (
             expected.predictions,
             model.vocabulary.sha256,

@@ -54,7 +54,7 @@ def test_training_goes_on_from_the_weights_softmax_and_vocabulary(root: Path, tm
     np.testing.assert_allclose(after.softmax.weight.detach(), before.softmax.weight.detach(), atol=1e-7)
     assert after.vocabulary == before.vocabulary
     text = encode_sentences(read_sentences([root / "text" / "heldout.txt"]))
-    measured = measure_perplexity(before.bilm, before.softmax, text, before.vocabulary)
+    measured = measure_perplexity(before, text)
     assert record["heldout"]["average"] == pytest.approx(measured.average, rel=1e-5)
     assert record["start"] == "tiny"
 

@@ -20,10 +20,12 @@ from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import FamilyConfig
 from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import (
+    BeforeAndAfter,
     Context,
     ContextNeighbours,
     ContextRank,
     NeighboursRecord,
+    PerplexityRecord,
     Record,
     read_model_record,
     write_record,
@@ -515,6 +517,7 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     assert perplexity
     model.unlink()
     write_record(records / "perplexity.json", perplexity)
+    write_record(records / "older.json", as_before_carried_states(perplexity))
     place = Context(sentence=("A", "play", "."), position=1)
     found = NeighboursRecord(
         identity={"word": "play"},
@@ -540,7 +543,11 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     write_record(records / "neighbours.json", found)
     report = build(records)
     text = write_markdown(report)
-    assert "| CoNLL-2003 (NER) | 103.2 | 46.3 | small, open, wikigold, text | 103.25 | 46.50 |" in text
+    heading = "| CoNLL-2003 (NER) | 103.2 | 46.3 | small, open, wikigold, text |"
+    assert f"{heading} fresh | 103.25 | 46.50 |" in text
+    assert f"{heading} carried | 97.50 | 43.50 |" in text
+    assert f"{heading} fresh, sentences cut after 120 tokens | 103.25 | 46.50 |" in text
+    assert text.count(f"{heading} carried") == 1
     assert "A \\[play\\] ." in text
     assert "the paper's neighbour is number 6 of 127 sentences with play" in text
     assert "| here, glove.txt | play | game |" in text
@@ -559,7 +566,8 @@ def test_perplexities_that_no_text_of_the_paper_names_are_shown(records: Path) -
         path.unlink()
         write_record(records / f"{task}.json", record)
     rows = table(build(records), "table7_perplexity", "").rows
-    shown = [(cells[0].text, cells[3].text) for cells in rows if "wikigold" in cells[3].text]
+    fresh = [cells for cells in rows if cells[4].text == "fresh"]
+    shown = [(cells[0].text, cells[3].text) for cells in fresh]
     assert [(label, model.rpartition(" ")[2]) for label, model in shown] == [
         ("SQuAD context", "context"),
         ("emotion", "text"),
@@ -599,6 +607,16 @@ def test_a_size_that_was_chosen_is_part_of_the_command(tmp_path: Path) -> None:
     (section,) = (section for section in report.sections if section.name == "table1")
     chosen = {command.rpartition(" ")[2] for found in section.tables for command in found.commands}
     assert chosen == {"data.corpus=wikigold", "size=paper", "size=quick"}
+
+
+def as_before_carried_states(record: PerplexityRecord) -> PerplexityRecord:
+    """What was recorded when long sentences were cut and only fresh states were measured."""
+    measured = record.streams["text"]
+    cut = {"carried": None, "longest": 120}
+    older = BeforeAndAfter(
+        before=measured.before.model_copy(update=cut), after=measured.after.model_copy(update=cut)
+    )
+    return record.model_copy(update={"streams": {"text": older}})
 
 
 def test_the_same_records_make_the_same_bytes(records: Path) -> None:

@@ -93,12 +93,16 @@ def make_model(**changes: Any) -> dict[str, Any]:
         "tokens": 2010,
         "oov_rate": 0.25,
         "vocabulary_sha256": "v" * 64,
-        "longest": 120,
+    }
+    carried = {
+        "before": {"forward": 98.0, "backward": 97.0, "average": 97.5, "predictions": 2210},
+        "after": {"forward": 44.0, "backward": 43.0, "average": 43.5, "predictions": 2210},
     }
     figures = {
         "before": {"forward": 104.0, "backward": 102.5, "average": 103.25, **text},
         "after": {"forward": 46.0, "backward": 47.0, "average": 46.5, **text},
     }
+    figures = {when: {**figures[when], "carried": carried[when]} for when in figures}
     return {
         "kind": "bilm",
         "identity": "1" * 64,

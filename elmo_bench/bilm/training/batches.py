@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -51,8 +51,8 @@ class Reader(Protocol):
 class TokenTable:
     """Looks up inputs and targets by sentence and place; place 0 is the mark a direction starts from."""
 
-    def __init__(self, text: EncodedText, vocabulary: TargetVocabulary, longest: int | None = None) -> None:
-        self.lengths = text.lengths if longest is None else np.minimum(text.lengths, longest)
+    def __init__(self, text: EncodedText, vocabulary: TargetVocabulary) -> None:
+        self.lengths = text.lengths
         self.start_type, self.end_type = len(text.types), len(text.types) + 1
         self._starts, self._tokens = text.starts[:-1], text.tokens
         words = (*text.types, SENTENCE_START, SENTENCE_END)
@@ -67,12 +67,8 @@ class TokenTable:
         return inputs, self._targets[targets]
 
     def count_targets(self, number: int) -> int:
-        """How many of the tokens read, marks aside, have this number as their target."""
-        ends = self._starts + self.lengths
-        return sum(
-            int((self._targets[self._tokens[start:end]] == number).sum())
-            for start, end in zip(self._starts.tolist(), ends.tolist(), strict=True)
-        )
+        """How many of the tokens, marks aside, have this number as their target."""
+        return int((self._targets[self._tokens] == number).sum())
 
     def _type(self, sentences: Numbers, places: Numbers, direction: int) -> Numbers:
         lengths = self.lengths[sentences]
@@ -83,7 +79,10 @@ class TokenTable:
 
 
 class SentenceBatches:
-    """Sentences of similar length together, each from a fresh state; about `tokens` predictions a batch."""
+    """Whole sentences of similar length, each from a fresh state; about `tokens` predictions a batch.
+
+    No sentence is cut: one that is longer than a batch makes a larger batch.
+    """
 
     def __init__(self, table: TokenTable, tokens: int, seed: int) -> None:
         self._table, self._tokens, self._seed = table, tokens, seed
@@ -134,6 +133,36 @@ def _cut_into_batches(
     return batches
 
 
+class Line:
+    """Sentences one after another, `<S> ... </S>` each; a position is that of a prediction in this line."""
+
+    def __init__(self, table: TokenTable, order: Numbers) -> None:
+        self._table, self._order = table, order
+        self._ends = np.cumsum(table.lengths[order] + 1)
+
+    def __len__(self) -> int:
+        return int(self._ends[-1])
+
+    def look_up(self, positions: Numbers, direction: int) -> tuple[Numbers, Numbers]:
+        """Inputs and targets; each sentence is read in the direction's order, and all in the line's."""
+        which = np.searchsorted(self._ends, positions, side="right")
+        sentences = self._order[which]
+        places = positions - (self._ends[which] - self._table.lengths[sentences] - 1)
+        return self._table.look_up(sentences, places, direction)
+
+
+def read_through(table: TokenTable, window: int) -> Iterator[TextBatch]:
+    """The whole text in its own order as a single row whose state is to be carried; every token once."""
+    line = Line(table, np.arange(len(table.lengths)))
+    for start in range(0, len(line), window):
+        positions = np.arange(start, min(start + window, len(line)))
+        forward, backward = (
+            Directed(*line.look_up(positions, direction), (1,) * len(positions))
+            for direction in (FORWARD, BACKWARD)
+        )
+        yield TextBatch(forward, backward, len(positions))
+
+
 class ContiguousStreams:
     """Rows that read on where they stopped, `window` places per step, as the paper's training did.
 
@@ -145,14 +174,14 @@ class ContiguousStreams:
         self._table, self._rows, self._window, self._seed = table, rows, window, seed
         self._per_row = int((table.lengths + 1).sum()) // rows
         self._epoch = -1
-        self._orders: list[tuple[Numbers, Numbers]] = []
+        self._lines: list[Line] = []
 
     def steps(self, epoch: int) -> int:
         return self._per_row // self._window
 
     def batch(self, epoch: int, step: int, part: int = 0, parts: int = 1) -> TextBatch:
         if epoch != self._epoch:
-            self._orders = [self._ordered([self._seed, epoch, d]) for d in (FORWARD, BACKWARD)]
+            self._lines = [self._shuffled([self._seed, epoch, d]) for d in (FORWARD, BACKWARD)]
             self._epoch = epoch
         rows = np.arange(self._rows)[part::parts]
         places = (step * self._window + np.arange(self._window))[:, None] + rows * self._per_row
@@ -161,14 +190,9 @@ class ContiguousStreams:
         )
         return TextBatch(forward, backward, self._rows * self._window)
 
-    def _ordered(self, seed: Sequence[int]) -> tuple[Numbers, Numbers]:
-        order = np.random.default_rng(seed).permutation(len(self._table.lengths))
-        return order, np.cumsum(self._table.lengths[order] + 1)
+    def _shuffled(self, seed: Sequence[int]) -> Line:
+        return Line(self._table, np.random.default_rng(seed).permutation(len(self._table.lengths)))
 
     def _directed(self, places: Numbers, direction: int, rows: int) -> Directed:
-        order, ends = self._orders[direction]
-        which = np.searchsorted(ends, places, side="right")
-        sentences = order[which]
-        inside = places - (ends[which] - self._table.lengths[sentences] - 1)
-        inputs, targets = self._table.look_up(sentences, inside, direction)
+        inputs, targets = self._lines[direction].look_up(places, direction)
         return Directed(inputs, targets, (rows,) * self._window)

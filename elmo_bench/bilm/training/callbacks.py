@@ -14,7 +14,7 @@ from tqdm import tqdm
 
 from elmo_bench.bilm.settings import LimitsConfig
 from elmo_bench.bilm.training.module import PretrainingModule
-from elmo_bench.bilm.training.perplexity import Perplexity
+from elmo_bench.bilm.training.perplexity import Figures
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Say
@@ -26,7 +26,7 @@ SMOOTHING = 0.98  # of the training loss that is shown
 class Curve(pl.Callback):
     """Every so many steps one row: the training loss since the last, and perplexity on held-out text."""
 
-    def __init__(self, every: int, measure: Callable[[], Perplexity], say: Say) -> None:
+    def __init__(self, every: int, measure: Callable[[], Figures], say: Say) -> None:
         self._every, self._measure, self._say = every, measure, say
         self._clock = time.monotonic()
         self._seconds_before = 0.0  # in earlier sessions

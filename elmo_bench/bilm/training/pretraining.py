@@ -34,7 +34,7 @@ from elmo_bench.bilm.training.language_model import (
 )
 from elmo_bench.bilm.training.module import PretrainingModule, product_dtype, samples_negatives
 from elmo_bench.bilm.training.objective import Softmax
-from elmo_bench.bilm.training.perplexity import Perplexity, measure_perplexity
+from elmo_bench.bilm.training.perplexity import Figures, Perplexity, measure_fresh, measure_perplexity
 from elmo_bench.bilm.training.step_input import CharacterTable
 from elmo_bench.bilm.training.text import (
     EncodedText,
@@ -154,20 +154,17 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
         text = encode_shards(run.corpus.train, run.work / "train")
         heldout = encode_shards(run.corpus.heldout, run.work / "heldout")
     model = _starting_model(run, text)
-    table = TokenTable(text, model.vocabulary, config.batches.longest)
+    table = TokenTable(text, model.vocabulary)
     reader = _reader(run.config, table)
     steps = _count_steps(config, reader)
     part = heldout.first(config.curve_tokens)
-
-    def measure() -> Perplexity:
-        return measure_perplexity(model.bilm, model.softmax, part, model.vocabulary, config.batches.longest)
 
     say(
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
     before = _measure_streams(run, model)
-    curve = Curve(config.curve_every, measure, say)
+    curve = Curve(config.curve_every, lambda: measure_fresh(model, part), say)
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
     finished_steps = _fit(run, module, reader, curve, say)
@@ -198,30 +195,21 @@ def _measure_finally(
     if config.storage == "float16":
         round_to_half(model)
     say("measuring perplexity on the held-out text")
-    perplexity = measure_perplexity(
-        model.bilm, model.softmax, heldout, model.vocabulary, config.batches.longest
-    )
+    perplexity = measure_perplexity(model, heldout)
     say(describe_perplexity(perplexity))
     if not before:
         return {"heldout": asdict(perplexity)}
     after = _measure_streams(run, model)
     for name in before:
-        say(f"{name}: average perplexity {before[name].average:.2f} before, {after[name].average:.2f} after")
+        say(f"{name}: {describe_change(before[name], after[name])}")
     streams = {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
     return {"heldout": asdict(perplexity), "streams": streams}
 
 
 def _measure_streams(run: Pretraining, model: LanguageModel) -> dict[str, Perplexity]:
     """The perplexity of each text that is measured by itself."""
-    longest = run.config.bilm.batches.longest
     return {
-        name: measure_perplexity(
-            model.bilm,
-            model.softmax,
-            encode_sentences(read_sentences([path])),
-            model.vocabulary,
-            longest,
-        )
+        name: measure_perplexity(model, encode_sentences(read_sentences([path])))
         for name, path in run.streams.items()
     }
 
@@ -229,9 +217,22 @@ def _measure_streams(run: Pretraining, model: LanguageModel) -> dict[str, Perple
 def describe_perplexity(perplexity: Perplexity) -> str:
     """The figures with what they may be compared under."""
     return (
-        f"perplexity: forward {perplexity.forward:.2f}, backward {perplexity.backward:.2f}, "
-        f"average {perplexity.average:.2f} ({perplexity.predictions:,} predictions per direction; vocabulary "
+        f"perplexity, every sentence from a fresh state: {describe_figures(perplexity)}; "
+        f"with carried state: {describe_figures(perplexity.carried)} "
+        f"({perplexity.predictions:,} predictions per direction; vocabulary "
         f"{perplexity.vocabulary_sha256[:12]}, {100 * perplexity.oov_rate:.2f} % of the tokens outside it)"
+    )
+
+
+def describe_figures(figures: Figures) -> str:
+    return f"forward {figures.forward:.2f}, backward {figures.backward:.2f}, average {figures.average:.2f}"
+
+
+def describe_change(before: Perplexity, after: Perplexity) -> str:
+    """The averages before and after fine-tuning."""
+    return (
+        f"average perplexity {before.average:.2f} before, {after.average:.2f} after; with carried state "
+        f"{before.carried.average:.2f} before, {after.carried.average:.2f} after"
     )
 
 
