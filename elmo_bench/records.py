@@ -14,6 +14,7 @@ from elmo_bench.files import atomic_file, write_atomically
 from elmo_bench.types import Counts, DamagedFileError
 
 RUN_RECORD = "result.json"  # in the directory of a run; written last
+ENSEMBLE_RECORD = "ensemble.json"  # in the directory of an ensemble
 COUNTS = "counts.npz"
 WEIGHTS = "head.safetensors"
 
@@ -61,6 +62,56 @@ class Record(BaseModel):
             return "tried out on a few examples (limit or debug)"
         if "test" not in self.scores:
             return "without test scores (evaluate.splits=dev)"
+        return None
+
+
+class EnsembleMember(BaseModel):
+    """One run of an ensemble."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    condition: str
+    seed: int
+    encoder: str | None
+    scores: dict[str, dict[str, float]]  # by split
+    weights_sha256: str
+
+
+class EnsembleRecord(BaseModel):
+    """What several runs predict together, by the mean of their probabilities."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    kind: Literal["ensemble"] = "ensemble"
+    name: str  # hash of the members
+    task: str
+    task_version: int
+    metric: str
+    source: str
+    corpus: str
+    size: str
+    debug: bool  # of runs on a few examples: never in tables
+    members: tuple[EnsembleMember, ...]
+    scores: dict[str, dict[str, float]]  # by split
+    examples: dict[str, int]  # by split
+    hashes: dict[str, str]  # sha256 of data splits, predictions and counts
+    environment: dict[str, Any]
+
+    @property
+    def condition(self) -> str | None:
+        """What all members share, if they differ in their seeds alone."""
+        conditions = {member.condition for member in self.members}
+        return conditions.pop() if len(conditions) == 1 else None
+
+    @property
+    def unpublishable(self) -> str | None:
+        """Why an ensemble never enters tables, if it does not."""
+        if self.debug:
+            return "an ensemble of runs on a few examples (limit or debug)"
+        if "test" not in self.scores:
+            return "an ensemble without test scores (evaluate.splits=dev)"
+        if len({member.weights_sha256 for member in self.members}) < len(self.members):
+            return "an ensemble that has one run twice"
         return None
 
 
@@ -187,8 +238,8 @@ class PerplexityRecord(BaseModel):
         return self.finetuned.limit is not None
 
 
-AnyRecord = Record | NeighboursRecord | PerplexityRecord
-RecordType = TypeVar("RecordType", Record, NeighboursRecord, PerplexityRecord)
+AnyRecord = Record | EnsembleRecord | NeighboursRecord | PerplexityRecord
+RecordType = TypeVar("RecordType", Record, EnsembleRecord, NeighboursRecord, PerplexityRecord)
 
 
 def write_record(path: Path, record: AnyRecord) -> None:

@@ -6,10 +6,11 @@ import argparse
 from pathlib import Path
 
 from elmo_bench.cli.overrides import read_moved, take_overrides
-from elmo_bench.records import write_predictions
+from elmo_bench.commands import spell_command
+from elmo_bench.records import ENSEMBLE_RECORD
 from elmo_bench.types import UsageError, say_on_stderr
 
-HELP = """score the mean of the probabilities of several runs of one task on the same data
+HELP = """score the mean of the probabilities of several runs of one task on the same data; keep the record
 
 The paper's ensembles (Tables 8 and 9) are of this kind. Tasks whose head decodes whole structures, such as
 NER with its CRF, have no probabilities to average and say so."""
@@ -24,34 +25,36 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--output",
         type=Path,
         metavar="DIR",
-        help="write predictions-dev.jsonl and predictions-test.jsonl there",
+        help="where predictions, counts and record go (default: a directory next to the first run)",
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the scores of each run and of all together."""
+    """Write the record of the ensemble, and print the scores of each run and of all together."""
     if len(set(arguments.runs)) != len(arguments.runs) or len(arguments.runs) < 2:
         raise UsageError(
             f"an ensemble is of two different runs or more, got {len(arguments.runs)} directories"
         )
-    from elmo_bench.run.ensemble import SPLITS, check_members, predict_together, score
+    from elmo_bench.run.ensemble import (
+        check_members,
+        name_ensemble,
+        predict_together,
+        splits_of,
+        write_ensemble,
+    )
     from elmo_bench.run.restoration import restore
 
     places = read_moved(arguments)
     runs = [restore(directory, places, say_on_stderr) for directory in arguments.runs]
     check_members(runs)
-    metric = runs[0].prepared.task.metric
-    rows = {run.name: dict[str, float]() for run in runs} | {"ensemble": {}}
-    for name in SPLITS:
-        split = predict_together(runs, name, say_on_stderr)
-        for run, predictions in zip(runs, split.members, strict=True):
-            rows[run.name][name] = score(run, split, predictions)[metric]
-        rows["ensemble"][name] = score(runs[0], split, split.together)[metric]
-        if arguments.output:
-            ids = [example.id for example in split.examples]
-            target = arguments.output / f"predictions-{name}.jsonl"
-            write_predictions(target, zip(ids, split.together, strict=True))
+    splits = {name: predict_together(runs, name, say_on_stderr) for name in splits_of(runs)}
+    directory = arguments.output or runs[0].directory.parent / f"ensemble-{name_ensemble(runs)}"
+    record = write_ensemble(runs, splits, directory)
+    rows = {run.name: member.scores for run, member in zip(runs, record.members, strict=True)}
+    rows["ensemble"] = record.scores
     width = max(map(len, rows))
-    print(f"{metric:{width}}  {'  '.join(f'{name:>6}' for name in SPLITS)}")
+    print(f"{record.metric:{width}}  {'  '.join(f'{name:>6}' for name in splits)}")
     for name, scores in rows.items():
-        print(f"{name:{width}}  {'  '.join(f'{scores[split]:6.2f}' for split in SPLITS)}")
+        print(f"{name:{width}}  {'  '.join(f'{scores[split][record.metric]:6.2f}' for split in splits)}")
+    print(f"record: {directory / ENSEMBLE_RECORD}")
+    print(f"keep it for tables: {spell_command('publish', [str(directory)])}")

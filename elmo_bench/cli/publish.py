@@ -11,26 +11,37 @@ from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_run
 from elmo_bench.files import write_atomically
 from elmo_bench.hashing import hash_file
-from elmo_bench.records import PerplexityRecord, Record, read_model_record, read_record, write_record
+from elmo_bench.records import (
+    COUNTS,
+    ENSEMBLE_RECORD,
+    RUN_RECORD,
+    EnsembleRecord,
+    PerplexityRecord,
+    Record,
+    read_model_record,
+    read_record,
+    read_record_of,
+    write_record,
+)
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
 HELP = """copy what finished runs and fine-tuned models left behind to results/records; what is there is kept
 
-Of a run its record and counts, of a biLM trained on with a task's text its perplexities."""
+Of a run or an ensemble its record and counts, of a biLM trained on with a task's text its perplexities."""
 EXAMPLE = (
     "python -m elmo_bench publish                          # every finished run and fine-tuned model\n"
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
     "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
-RUN, MODEL = "result.json", "record.json"
+MODEL = "record.json"
 
 
 @dataclass(frozen=True)
 class Finished:
-    """The record of a run or of a fine-tuned model, and where it lies."""
+    """The record of a run, an ensemble or a fine-tuned model, and where it lies."""
 
     path: Path
-    record: Record | PerplexityRecord
+    record: Record | EnsembleRecord | PerplexityRecord
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -65,26 +76,31 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{paths.records}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
 
 
-def why_not(record: Record | PerplexityRecord) -> str | None:
+def why_not(record: Record | EnsembleRecord | PerplexityRecord) -> str | None:
     """Why a record is not published, if it is not."""
-    if isinstance(record, Record):
-        return record.unpublishable
-    return "tried out on a few examples (limit)" if record.debug else None
+    if isinstance(record, PerplexityRecord):
+        return "tried out on a few examples (limit)" if record.debug else None
+    return record.unpublishable
 
 
 def find_finished(runs: Path, models: Path) -> list[Finished]:
-    """Every finished run, and every fine-tuned model."""
-    found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN}"))]
+    """Every finished run, every ensemble, and every fine-tuned model."""
+    found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN_RECORD}"))]
+    found += [read_ensemble(path) for path in sorted(runs.glob(f"*/*/{ENSEMBLE_RECORD}"))]
     tuned = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{MODEL}")))
     return [*found, *(Finished(path, record) for path, record in tuned if record)]
 
 
 def read_finished(directory: Path) -> Finished:
     """The record in a directory that was named."""
-    if (directory / RUN).is_file():
-        return Finished(directory / RUN, read_record(directory / RUN))
+    if (directory / RUN_RECORD).is_file():
+        return Finished(directory / RUN_RECORD, read_record(directory / RUN_RECORD))
+    if (directory / ENSEMBLE_RECORD).is_file():
+        return read_ensemble(directory / ENSEMBLE_RECORD)
     if not (directory / MODEL).is_file():
-        raise DataMissingError(f"{directory / RUN}: no such record; expected the directory of a finished run")
+        raise DataMissingError(
+            f"{directory / RUN_RECORD}: no such record; expected the directory of a finished run"
+        )
     record = read_model_record(directory / MODEL)
     if record is None:
         raise UsageError(
@@ -93,10 +109,17 @@ def read_finished(directory: Path) -> Finished:
     return Finished(directory / MODEL, record)
 
 
+def read_ensemble(path: Path) -> Finished:
+    return Finished(path, read_record_of(EnsembleRecord, path))
+
+
 def publish(item: Finished, target: Path) -> bool:
     """Copy one record; false where it is published already."""
     if isinstance(item.record, Record):
         return publish_run(item.path, item.record, target)
+    if isinstance(item.record, EnsembleRecord):
+        stem = target / item.record.task / f"ensemble-{item.record.name}"
+        return copy_with_counts(item.path, item.record, stem)
     path = target / "perplexity" / f"{item.path.parent.name}-{item.record.identity[:12]}.json"
     if path.exists():
         return False
@@ -105,15 +128,21 @@ def publish(item: Finished, target: Path) -> bool:
 
 
 def publish_run(result: Path, record: Record, target: Path) -> bool:
-    """Copy one run's record and counts."""
-    counts = result.with_name("counts.npz")
-    if hash_file(counts) != record.hashes["counts.npz"]:
-        raise DamagedFileError(f"{counts}: not what the run wrote; run the same command with force=true")
+    """Copy one run's record and counts; where things lay on one machine is of no use to others."""
+    config = {key: value for key, value in record.config.items() if key != "paths"}
     stem = target / record.task / f"{record.condition}-s{record.seed}"
+    return copy_with_counts(result, record.model_copy(update={"config": config}), stem)
+
+
+def copy_with_counts(source: Path, record: Record | EnsembleRecord, stem: Path) -> bool:
+    """Copy a record and its counts; false where they are published already."""
+    counts = source.with_name(COUNTS)
+    if hash_file(counts) != record.hashes[COUNTS]:
+        raise DamagedFileError(
+            f"{counts}: differs from its hash in {source.name}; make it again (a run: with force=true)"
+        )
     if stem.with_suffix(".json").exists():
         return False
     write_atomically(stem.with_suffix(".npz"), counts.read_bytes())
-    # Where things lay on one machine is of no use to others.
-    config = {key: value for key, value in record.config.items() if key != "paths"}
-    write_record(stem.with_suffix(".json"), record.model_copy(update={"config": config}))
+    write_record(stem.with_suffix(".json"), record)
     return True

@@ -7,6 +7,7 @@ from collections.abc import Callable
 from elmo_bench.config import TableConfig
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.efficiency import sample_efficiency
+from elmo_bench.report.ensembles import name_not_shown
 from elmo_bench.report.figures import layer_weights, learning_curves
 from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.further import build_further
@@ -68,7 +69,8 @@ def assemble(inputs: ReportInputs) -> Report:
         sections.append(further)
     if inputs.families:
         sections.insert(0, build_findings(inputs))
-    warnings = (*inputs.published.problems, *inputs.warnings, *inputs.referee.problems)
+    problems = (*inputs.published.problems, *name_not_shown(inputs))
+    warnings = (*problems, *inputs.warnings, *inputs.referee.problems)
     return Report(summarise_published(inputs), tuple(sections), warnings, NOTES)
 
 

@@ -41,6 +41,7 @@ class ReportInputs:
     sizes: frozenset[str] = frozenset({"paper"})  # what size=NAME can choose
     warnings: list[str] = field(default_factory=list)
     shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
+    shown_ensembles: set[str] = field(default_factory=set)  # names
 
     def warn(self, warning: str) -> None:
         """Keep a warning once."""

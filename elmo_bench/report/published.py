@@ -11,6 +11,7 @@ from typing import Any, Literal
 
 from elmo_bench.conditions import flatten, is_baseline, reduce_elmo
 from elmo_bench.records import (
+    EnsembleRecord,
     NeighboursRecord,
     PerplexityRecord,
     Record,
@@ -137,6 +138,7 @@ class Published:
     neighbours: tuple[NeighboursRecord, ...]
     problems: tuple[str, ...]
     broken: tuple[str, ...] = ()  # of the problems, those of files that cannot be read as they are
+    ensembles: tuple[EnsembleRecord, ...] = ()
 
     def blocks(self) -> list[Block]:
         """Every block that has a run; the generated world comes last."""
@@ -179,6 +181,7 @@ class _Reader:
     runs: dict[tuple[str, str, int], Run] = field(default_factory=dict)
     perplexities: list[PerplexityRecord] = field(default_factory=list)
     neighbours: list[NeighboursRecord] = field(default_factory=list)
+    ensembles: list[EnsembleRecord] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
@@ -188,6 +191,8 @@ class _Reader:
             kind = content.get("kind") if isinstance(content, dict) else None
             if kind == "run":
                 self.add(Run(read_record(path), path.with_suffix(".npz")), name)
+            elif kind == "ensemble":
+                self.add_ensemble(read_record_of(EnsembleRecord, path), name)
             elif kind == "perplexity":
                 self.perplexities.append(read_record_of(PerplexityRecord, path))
             elif kind == "neighbours":
@@ -212,6 +217,12 @@ class _Reader:
         """Leave a broken record out."""
         self.problems.append(problem)
         self.broken.append(problem)
+
+    def add_ensemble(self, record: EnsembleRecord, name: str) -> None:
+        if reason := record.unpublishable:
+            self.problems.append(f"{name} is not shown: {reason}")
+        else:
+            self.ensembles.append(record)
 
 
 def missing_facts(record: Record) -> Iterator[str]:
@@ -240,6 +251,7 @@ def read_published(directory: Path) -> Published:
         neighbours=tuple(reader.neighbours),
         problems=tuple(reader.problems),
         broken=tuple(reader.broken),
+        ensembles=tuple(reader.ensembles),
     )
 
 

@@ -26,6 +26,7 @@ from elmo_bench.report.cells import (
     text,
 )
 from elmo_bench.report.comparison import Seeds
+from elmo_bench.report.ensembles import NO_ENSEMBLE, ensemble_cell, ensemble_command
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import Path, lookup
@@ -47,6 +48,7 @@ class Row:
     paper_against: Path | None = None
     paper_gain: Path | None = None  # if the paper prints the gain
     is_tuned: bool = False  # with what fine-tuning on the task's text made of the block's encoder
+    is_ensemble: bool = False  # of the runs of the condition
 
 
 @dataclass(frozen=True)
@@ -89,9 +91,11 @@ def _own_rows(table: TableConfig, task: ShownTask, base: Path | None) -> list[Ro
     rows = []
     for row in table.rows:
         label = _label(row)
-        made = Row(label, paths[label], wanted[label], is_tuned=row.encoder == "tuned")
+        made = Row(
+            label, paths[label], wanted[label], is_tuned=row.encoder == "tuned", is_ensemble=row.ensemble
+        )
         before = row.against or first
-        if before is not None and row.elmo not in (None, "none") and label != before:
+        if before is not None and row.elmo not in (None, "none") and not row.ensemble and label != before:
             if before not in wanted:
                 raise UsageError(f"row {label}: there is no row {before} that its gain could be over")
             made = replace(
@@ -169,6 +173,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     """The rows of the tasks that a block has a corpus for."""
     rows: list[tuple[Cell, ...]] = []
     missing: list[str] = []
+    ensembles: list[str] = []  # commands
     notes, facts = notes_of(block), list[str]()
     for name, wanted in scored.rows.items():
         task = inputs.tasks[name]
@@ -187,7 +192,10 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
             )
         if any(NO_RUN in cells for cells in built):
             missing.append(name)
-    commands = (command_for(scored.experiment, missing, block, inputs.sizes),) if missing else ()
+        for (_, seeds), cells in zip(found, built, strict=True):
+            if NO_ENSEMBLE in cells:
+                ensembles += ensemble_command(name, seeds)
+    commands = [command_for(scored.experiment, missing, block, inputs.sizes)] if missing else []
     return Table(
         name=scored.name,
         block=describe_block(block),
@@ -195,7 +203,7 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
         columns=COLUMNS,
         rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes),
-        commands=commands,
+        commands=(*commands, *ensembles),
     )
 
 
@@ -220,6 +228,8 @@ def build_row(
     heading = (text(task.title), text(row.label), theirs, gained)
     if row.wanted is None:
         return (*heading, NOTHING, *UNTESTED)
+    if row.is_ensemble:
+        return (*heading, ensemble_cell(table, seeds, inputs), *UNTESTED)
     if not seeds:
         return (*heading, NO_RUN, *UNTESTED)
     inputs.show(task, seeds)

@@ -4,16 +4,29 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import torch
 from torch import Tensor
 
+from elmo_bench.hashing import hash_file, hash_value
+from elmo_bench.records import (
+    COUNTS,
+    ENSEMBLE_RECORD,
+    WEIGHTS,
+    EnsembleMember,
+    EnsembleRecord,
+    write_counts,
+    write_predictions,
+    write_record,
+)
+from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.module import TaskModule
 from elmo_bench.run.restoration import Restored
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.task import Example
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
-from elmo_bench.types import Prediction, Say, Scores, UsageError
+from elmo_bench.types import Counts, Prediction, Say, Scores, UsageError
 
 SPLITS = ("dev", "test")
 
@@ -47,6 +60,11 @@ def check_members(runs: Sequence[Restored]) -> None:
         ):
             if mine != others:
                 raise UsageError(f"{run.directory}: another {what} than {first.directory}: they have no mean")
+
+
+def splits_of(runs: Sequence[Restored]) -> list[str]:
+    """The splits that the members were scored on."""
+    return [split for split in SPLITS if split in runs[0].prepared.data_sha256]
 
 
 def predict_together(runs: Sequence[Restored], split: str, say: Say) -> EnsembleSplit:
@@ -97,8 +115,72 @@ def log_mean(chances: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     return {name: torch.stack([of_one[name] for of_one in chances]).mean(dim=0).log() for name in chances[0]}
 
 
+def count(run: Restored, split: EnsembleSplit, predictions: Sequence[Prediction]) -> list[Counts]:
+    """One row of numbers per example of a split."""
+    pairs = zip(split.examples, predictions, strict=True)
+    return [run.prepared.task.count(example, prediction) for example, prediction in pairs]
+
+
 def score(run: Restored, split: EnsembleSplit, predictions: Sequence[Prediction]) -> Scores:
     """What some predictions of a split are worth."""
-    task = run.prepared.task
-    pairs = zip(split.examples, predictions, strict=True)
-    return task.score([task.count(example, prediction) for example, prediction in pairs])
+    return run.prepared.task.score(count(run, split, predictions))
+
+
+def name_ensemble(runs: Sequence[Restored]) -> str:
+    """The same name for the same members, in whatever order they come."""
+    return hash_value(sorted([run.record.condition, run.record.seed, weights_of(run)] for run in runs))[:12]
+
+
+def weights_of(run: Restored) -> str:
+    """The sha256 of a run's trained weights."""
+    return run.record.hashes[WEIGHTS]
+
+
+def write_ensemble(
+    runs: Sequence[Restored], splits: Mapping[str, EnsembleSplit], directory: Path
+) -> EnsembleRecord:
+    """Write predictions, counts, and last of all the record."""
+    first = runs[0]
+    counts = {name: count(first, split, split.together) for name, split in splits.items()}
+    members = [
+        describe_member(
+            run, {name: score(run, split, split.members[number]) for name, split in splits.items()}
+        )
+        for number, run in enumerate(runs)
+    ]
+    for name, split in splits.items():
+        ids = [example.id for example in split.examples]
+        write_predictions(directory / f"predictions-{name}.jsonl", zip(ids, split.together, strict=True))
+    write_counts(directory / COUNTS, counts)
+    files = [COUNTS, *(f"predictions-{name}.jsonl" for name in splits)]
+    record = EnsembleRecord(
+        name=name_ensemble(runs),
+        task=first.record.task,
+        task_version=first.record.task_version,
+        metric=first.record.metric,
+        source=first.record.source,
+        corpus=first.record.corpus,
+        size=first.record.size,
+        debug=any(run.record.debug for run in runs),
+        members=tuple(members),
+        scores={name: first.prepared.task.score(rows) for name, rows in counts.items()},
+        examples={name: len(split.examples) for name, split in splits.items()},
+        hashes={
+            **{f"data/{name}": first.prepared.data_sha256[name] for name in splits},
+            **{name: hash_file(directory / name) for name in files},
+        },
+        environment=describe_environment(),
+    )
+    write_record(directory / ENSEMBLE_RECORD, record)
+    return record
+
+
+def describe_member(run: Restored, scores: dict[str, Scores]) -> EnsembleMember:
+    """A run with what its restored head scores, which is what it scored when it was trained."""
+    return EnsembleMember(
+        condition=run.record.condition,
+        seed=run.record.seed,
+        encoder=run.record.encoder,
+        scores=scores,
+        weights_sha256=weights_of(run),
+    )

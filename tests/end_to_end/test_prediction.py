@@ -10,7 +10,10 @@ from typing import Any
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.records import read_record
+from elmo_bench.hashing import hash_file
+from elmo_bench.plugins import load_task
+from elmo_bench.records import EnsembleRecord, read_counts, read_record, read_record_of
+from elmo_bench.report.published import read_published
 from elmo_bench.run.execution import run_job
 from elmo_bench.sources import prepare
 from tests.support.composition import run_config
@@ -176,13 +179,59 @@ def test_an_ensemble_is_scored_beside_its_members(
     assert len(rows(tmp_path / "predictions-test.jsonl")) == len(rows(pos_runs[0] / "predictions-test.jsonl"))
 
 
+def test_the_record_of_an_ensemble_is_its_members_counts_and_scores(
+    pos_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["ensemble", *map(str, pos_runs)]) == 0
+    printed = capsys.readouterr().out.splitlines()
+    (path,) = pos_runs[0].parent.glob("ensemble-*/ensemble.json")
+    record = read_record_of(EnsembleRecord, path)
+    runs = [read_record(directory / "result.json") for directory in pos_runs]
+    assert path.parent.name == f"ensemble-{record.name}"
+    assert [(member.condition, member.seed) for member in record.members] == [
+        (run.condition, run.seed) for run in runs
+    ]
+    for member, run in zip(record.members, runs, strict=True):
+        for split in ("dev", "test"):
+            assert member.scores[split] == pytest.approx(run.scores[split])
+    assert record.condition == runs[0].condition
+    assert printed[3].split() == [
+        "ensemble",
+        *(f"{record.scores[s]['accuracy']:.2f}" for s in ("dev", "test")),
+    ]
+    task = load_task(run_config("task=pos").task)
+    counts = read_counts(path.parent / "counts.npz")
+    for split, found in counts.items():
+        assert task.score(found) == record.scores[split]
+        assert len(found) == record.examples[split]
+    for name in ("counts.npz", "predictions-dev.jsonl", "predictions-test.jsonl"):
+        assert record.hashes[name] == hash_file(path.parent / name)
+    again = main(["ensemble", *map(str, pos_runs[::-1])])
+    assert again == 0 and list(pos_runs[0].parent.glob("ensemble-*")) == [path.parent]
+
+
+def test_an_ensemble_is_published_with_its_counts(pos_runs: list[Path], tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    assert main(["ensemble", *map(str, pos_runs), "--output", str(source)]) == 0
+    assert main(["publish", str(source), f"paths.records={tmp_path}/records"]) == 0
+    (path,) = (tmp_path / "records" / "pos").glob("ensemble-*.json")
+    assert read_published(tmp_path / "records").ensembles == (
+        read_record_of(EnsembleRecord, source / "ensemble.json"),
+    )
+    assert path.with_suffix(".npz").read_bytes() == (source / "counts.npz").read_bytes()
+    (source / "counts.npz").write_bytes(b"other")
+    assert main(["publish", str(source), f"paths.records={tmp_path / 'other'}"]) == 1
+
+
 def test_an_ensemble_of_a_run_and_its_twin_is_that_run(
-    root: Path, pos_runs: list[Path], tmp_path: Path
+    pos_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     twin = tmp_path / "twin"
     shutil.copytree(pos_runs[0], twin)
     assert main(["ensemble", str(pos_runs[0]), str(twin), "--output", str(tmp_path / "out")]) == 0
     assert rows(tmp_path / "out" / "predictions-test.jsonl") == rows(pos_runs[0] / "predictions-test.jsonl")
+    assert main(["publish", str(tmp_path / "out"), f"paths.records={tmp_path}"]) == 2
+    assert "an ensemble that has one run twice" in capsys.readouterr().err
 
 
 def test_what_has_no_mean_is_refused(

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.records import Record, write_counts, write_record
+from elmo_bench.records import EnsembleRecord, Record, write_counts, write_record
 from elmo_bench.report.comparison import Run
 from elmo_bench.types import Counts
 
@@ -84,6 +84,38 @@ def make_record(task: str, seed: int, right: int, elmo: dict[str, Any], **change
         **changes,
     }
     return Record.model_validate(fields)
+
+
+def make_ensemble(members: list[Record], right: int, **changes: Any) -> EnsembleRecord:
+    """What runs predict together."""
+    score = {"accuracy": 100 * right / EXAMPLES}
+    first = members[0]
+    fields: dict[str, Any] = {
+        "name": "f" * 12,
+        "task": first.task,
+        "task_version": 1,
+        "metric": "accuracy",
+        "source": first.source,
+        "corpus": first.corpus,
+        "size": first.size,
+        "debug": False,
+        "members": [
+            {
+                "condition": run.condition,
+                "seed": run.seed,
+                "encoder": run.encoder,
+                "scores": run.scores,
+                "weights_sha256": str(run.seed) * 64,
+            }
+            for run in members
+        ],
+        "scores": {"dev": score, "test": score},
+        "examples": {"dev": EXAMPLES, "test": EXAMPLES},
+        "hashes": {},
+        "environment": {"commit": "c" * 40, "dirty": False},
+        **changes,
+    }
+    return EnsembleRecord.model_validate(fields)
 
 
 def make_model(**changes: Any) -> dict[str, Any]:
