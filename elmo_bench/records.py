@@ -211,15 +211,12 @@ class BeforeAndAfter(BaseModel):
     after: TextPerplexity
 
 
-class PerplexityRecord(BaseModel):
-    """A task's dev text before and after a biLM was trained on with its training text (preprint, Table 7)."""
+class TrainedBilm(BaseModel):
+    """How a biLM was trained; a model's `record.json` says the same and more."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
-    kind: Literal["perplexity"] = "perplexity"
     identity: str  # hash of all that decides the weights
-    finetuned: Finetuning
-    streams: dict[str, BeforeAndAfter]
     config: dict[str, Any]  # of the training
     seed: int
     steps: int
@@ -232,14 +229,36 @@ class PerplexityRecord(BaseModel):
     hashes: dict[str, str]  # of the model's files
     environment: dict[str, Any]
 
+
+class PretrainingRecord(TrainedBilm):
+    """How well a pre-trained biLM predicts the held-out part of its text (paper 3.4)."""
+
+    kind: Literal["pretraining"] = "pretraining"
+    heldout: TextPerplexity
+
     @property
-    def debug(self) -> bool:
-        """Tried out on a few examples: never in tables."""
-        return self.finetuned.limit is not None
+    def unpublishable(self) -> str | None:
+        """A pre-training that has ended can always be published."""
+        return None
 
 
-AnyRecord = Record | EnsembleRecord | NeighboursRecord | PerplexityRecord
-RecordType = TypeVar("RecordType", Record, EnsembleRecord, NeighboursRecord, PerplexityRecord)
+class PerplexityRecord(TrainedBilm):
+    """A task's dev text before and after a biLM was trained on with its training text (preprint, Table 7)."""
+
+    kind: Literal["perplexity"] = "perplexity"
+    finetuned: Finetuning
+    streams: dict[str, BeforeAndAfter]
+
+    @property
+    def unpublishable(self) -> str | None:
+        """Why it never enters tables, if it does not."""
+        return "tried out on a few examples (limit)" if self.finetuned.limit is not None else None
+
+
+AnyRecord = Record | EnsembleRecord | NeighboursRecord | PretrainingRecord | PerplexityRecord
+RecordType = TypeVar(
+    "RecordType", Record, EnsembleRecord, NeighboursRecord, PretrainingRecord, PerplexityRecord
+)
 
 
 def write_record(path: Path, record: AnyRecord) -> None:
@@ -262,14 +281,15 @@ def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
         ) from None
 
 
-def read_model_record(path: Path) -> PerplexityRecord | None:
-    """What a model's record says of perplexities; nothing where it is not fine-tuned, or not to its end."""
+def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None:
+    """What a model's record says of perplexities; nothing where the training has not ended."""
     try:
         content = json.loads(path.read_bytes())
-        if not content.get("finished") or not content.get("finetuned"):
+        if not content.get("finished"):
             return None
-        known = {key: content[key] for key in PerplexityRecord.model_fields.keys() & content.keys()}
-        return PerplexityRecord.model_validate({**known, "kind": "perplexity"})
+        kind = PerplexityRecord if content.get("finetuned") else PretrainingRecord
+        known = {key: content[key] for key in kind.model_fields.keys() & content.keys() - {"kind"}}
+        return kind.model_validate(known)
     except (ValueError, AttributeError):
         raise DamagedFileError(
             f"{path}: not a record of a biLM; move {path.parent} away to train it anew"

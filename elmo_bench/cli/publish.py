@@ -17,6 +17,7 @@ from elmo_bench.records import (
     RUN_RECORD,
     EnsembleRecord,
     PerplexityRecord,
+    PretrainingRecord,
     Record,
     read_model_record,
     read_record,
@@ -25,11 +26,11 @@ from elmo_bench.records import (
 )
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
-HELP = """copy what finished runs and fine-tuned models left behind to results/records; what is there is kept
+HELP = """copy what finished runs and trained models left behind to results/records; what is there is kept
 
-Of a run or an ensemble its record and counts, of a biLM trained on with a task's text its perplexities."""
+Of a run or an ensemble its record and counts, of a biLM its perplexities."""
 EXAMPLE = (
-    "python -m elmo_bench publish                          # every finished run and fine-tuned model\n"
+    "python -m elmo_bench publish                          # every finished run and trained model\n"
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
     "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
@@ -38,10 +39,10 @@ MODEL = "record.json"
 
 @dataclass(frozen=True)
 class Finished:
-    """The record of a run, an ensemble or a fine-tuned model, and where it lies."""
+    """The record of a run, an ensemble or a trained model, and where it lies."""
 
     path: Path
-    record: Record | EnsembleRecord | PerplexityRecord
+    record: Record | EnsembleRecord | PretrainingRecord | PerplexityRecord
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -67,28 +68,21 @@ def run(arguments: argparse.Namespace) -> None:
             raise DataMissingError(
                 f"{paths.runs}: no finished runs there; {spell_run(['task=ner'])} makes one"
             )
-    left = [(item, reason) for item in finished if (reason := why_not(item.record))]
+    left = [(item, reason) for item in finished if (reason := item.record.unpublishable)]
     if left and arguments.places:
         raise UsageError(f"{left[0][0].path.parent}: {left[0][1]}, never published")
-    new = [publish(item, paths.records) for item in finished if not why_not(item.record)]
+    new = [publish(item, paths.records) for item in finished if not item.record.unpublishable]
     reasons = Counter(reason for _, reason in left)
     left_out = "".join(f", {count} left out: {reason}" for reason, count in reasons.items())
     print(f"{paths.records}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
 
 
-def why_not(record: Record | EnsembleRecord | PerplexityRecord) -> str | None:
-    """Why a record is not published, if it is not."""
-    if isinstance(record, PerplexityRecord):
-        return "tried out on a few examples (limit)" if record.debug else None
-    return record.unpublishable
-
-
 def find_finished(runs: Path, models: Path) -> list[Finished]:
-    """Every finished run, every ensemble, and every fine-tuned model."""
+    """Every finished run, every ensemble, and every trained model."""
     found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN_RECORD}"))]
     found += [read_ensemble(path) for path in sorted(runs.glob(f"*/*/{ENSEMBLE_RECORD}"))]
-    tuned = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{MODEL}")))
-    return [*found, *(Finished(path, record) for path, record in tuned if record)]
+    trained = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{MODEL}")))
+    return [*found, *(Finished(path, record) for path, record in trained if record)]
 
 
 def read_finished(directory: Path) -> Finished:
@@ -103,9 +97,7 @@ def read_finished(directory: Path) -> Finished:
         )
     record = read_model_record(directory / MODEL)
     if record is None:
-        raise UsageError(
-            f"{directory}: not fine-tuned on the text of a task, or not to its end; nothing to publish"
-        )
+        raise UsageError(f"{directory}: this model is not trained to its end; the same command goes on")
     return Finished(directory / MODEL, record)
 
 
@@ -120,7 +112,7 @@ def publish(item: Finished, target: Path) -> bool:
     if isinstance(item.record, EnsembleRecord):
         stem = target / item.record.task / f"ensemble-{item.record.name}"
         return copy_with_counts(item.path, item.record, stem)
-    path = target / "perplexity" / f"{item.path.parent.name}-{item.record.identity[:12]}.json"
+    path = target / item.record.kind / f"{item.path.parent.name}-{item.record.identity[:12]}.json"
     if path.exists():
         return False
     write_record(path, item.record)

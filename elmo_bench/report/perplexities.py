@@ -8,13 +8,14 @@ from typing import Any
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
-from elmo_bench.records import PerplexityFigures, PerplexityRecord, TextPerplexity
+from elmo_bench.records import PerplexityFigures, PerplexityRecord, PretrainingRecord, TextPerplexity
 from elmo_bench.report.cells import NO_RUN, NOTHING, text
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import lookup
 
 DEFAULT = "table7_arxiv_dev_perplexity"
+PRINTED_PRETRAINING = ("avg_perplexity_1B_heldout", "cnn_big_lstm_forward_perplexity")
 COLUMNS = (
     "Dev text",
     "Paper, before",
@@ -50,7 +51,48 @@ def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> S
     tasks = ",".join(dict.fromkeys(missing))
     commands = (spell_run([f"+experiment={name}", f"task={tasks}"], sweep=True),) if missing else ()
     built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands)
-    return Section(name, table.title, table.about, (built,))
+    return Section(name, table.title, table.about, (built, build_pretraining(name, inputs)))
+
+
+def build_pretraining(name: str, inputs: ReportInputs) -> Table:
+    """How well pre-trained biLMs predict held-out text, below what the paper prints of its own."""
+    averaged, forward = (
+        Cell((f"{value:g}",), "paper", value)
+        for value in (lookup("bilm", key)["value"] for key in PRINTED_PRETRAINING)
+    )
+    one_billion = text("1B Word Benchmark")
+    rows = [
+        (text("CNN-BIG-LSTM (paper)"), one_billion, NOTHING, forward, NOTHING, NOTHING),
+        (text("the paper's biLM"), one_billion, text("carried"), NOTHING, NOTHING, averaged),
+    ]
+    for record in inputs.published.pretrainings:
+        names = text(record.config["name"]), text(describe_corpus(record))
+        rows += [(*names, *cells) for cells in _heldout_rows(record.heldout)]
+    return Table(
+        name=f"{name}_pretraining",
+        block="as named in each row",
+        caption="Perplexity of pre-trained biLMs on held-out text (section 3.4)",
+        columns=("Model", "Held-out text", "State", "Forward", "Backward", "Average"),
+        rows=tuple(rows),
+        notes=NOTES,
+    )
+
+
+def describe_corpus(record: PretrainingRecord) -> str:
+    """Which text a model was measured on, and how much it was trained on."""
+    files = ", ".join(record.corpus["heldout"])
+    return f"{files}, {record.heldout.tokens:,} tokens ({record.corpus['tokens']:,} to learn from)"
+
+
+def _heldout_rows(heldout: TextPerplexity) -> list[tuple[Cell, Cell, Cell, Cell]]:
+    """State, forward, backward and average: one row for each reading of the text."""
+    readings: dict[str, PerplexityFigures] = {describe_fresh(heldout): heldout}
+    if heldout.carried:
+        readings["carried"] = heldout.carried
+    return [
+        (text(state), _figure(found.forward), _figure(found.backward), _figure(found.average))
+        for state, found in readings.items()
+    ]
 
 
 def list_texts(printed: Mapping[str, Any], inputs: ReportInputs) -> Texts:
@@ -97,14 +139,14 @@ def _perplexity_rows(
 
 def _reading_rows(before: TextPerplexity, after: TextPerplexity) -> list[tuple[Cell, Cell, Cell]]:
     """State, before and after: one row for each reading of the text that was measured."""
-    rows = [(text(describe_fresh(before)), _figure(before), _figure(after))]
+    rows = [(text(describe_fresh(before)), _figure(before.average), _figure(after.average))]
     if before.carried and after.carried:
-        rows.append((text("carried"), _figure(before.carried), _figure(after.carried)))
+        rows.append((text("carried"), _figure(before.carried.average), _figure(after.carried.average)))
     return rows
 
 
-def _figure(figures: PerplexityFigures) -> Cell:
-    return Cell((f"{figures.average:.2f}",), "score", figures.average)
+def _figure(value: float) -> Cell:
+    return Cell((f"{value:.2f}",), "score", value)
 
 
 def describe_fresh(measured: TextPerplexity) -> str:
@@ -112,15 +154,20 @@ def describe_fresh(measured: TextPerplexity) -> str:
     return "fresh" if measured.longest is None else f"fresh, sentences cut after {measured.longest} tokens"
 
 
-def summarise_perplexities(records: Sequence[PerplexityRecord]) -> str:
-    """One line per dev text of every model."""
-    return "\n".join(
+def summarise_perplexities(records: Sequence[PretrainingRecord | PerplexityRecord]) -> str:
+    """One line per text of every model."""
+    return "\n".join(line for record in records for line in _summarise(record))
+
+
+def _summarise(record: PretrainingRecord | PerplexityRecord) -> list[str]:
+    if isinstance(record, PretrainingRecord):
+        return [f"{record.config['name']}: perplexity {record.heldout.average:.2f} on held-out text"]
+    return [
         f"{record.finetuned.task} on {record.finetuned.corpus}, {stream}: perplexity "
         f"{text.before.average:.2f} before, {text.after.average:.2f} after fine-tuning of "
         f"{record.finetuned.encoder}"
-        for record in records
         for stream, text in record.streams.items()
-    )
+    ]
 
 
 def describe_schedule(record: PerplexityRecord) -> str:

@@ -14,6 +14,7 @@ from elmo_bench.records import (
     EnsembleRecord,
     NeighboursRecord,
     PerplexityRecord,
+    PretrainingRecord,
     Record,
     read_record,
     read_record_of,
@@ -139,6 +140,7 @@ class Published:
     problems: tuple[str, ...]
     broken: tuple[str, ...] = ()  # of the problems, those of files that cannot be read as they are
     ensembles: tuple[EnsembleRecord, ...] = ()
+    pretrainings: tuple[PretrainingRecord, ...] = ()
 
     def blocks(self) -> list[Block]:
         """Every block that has a run; the generated world comes last."""
@@ -182,6 +184,7 @@ class _Reader:
     perplexities: list[PerplexityRecord] = field(default_factory=list)
     neighbours: list[NeighboursRecord] = field(default_factory=list)
     ensembles: list[EnsembleRecord] = field(default_factory=list)
+    pretrainings: list[PretrainingRecord] = field(default_factory=list)
     problems: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
@@ -193,6 +196,8 @@ class _Reader:
                 self.add(Run(read_record(path), path.with_suffix(".npz")), name)
             elif kind == "ensemble":
                 self.add_ensemble(read_record_of(EnsembleRecord, path), name)
+            elif kind == "pretraining":
+                self.pretrainings.append(read_record_of(PretrainingRecord, path))
             elif kind == "perplexity":
                 self.perplexities.append(read_record_of(PerplexityRecord, path))
             elif kind == "neighbours":
@@ -252,6 +257,7 @@ def read_published(directory: Path) -> Published:
         problems=tuple(reader.problems),
         broken=tuple(reader.broken),
         ensembles=tuple(reader.ensembles),
+        pretrainings=tuple(reader.pretrainings),
     )
 
 

@@ -49,14 +49,25 @@ def test_perplexities_are_published_once_and_read_by_the_report(
     assert path.read_bytes() == before
 
 
-def test_other_models_have_nothing_to_publish(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    base = write_model(tmp_path, "small", finetuned=None)
+def test_a_pretrained_model_is_published_with_its_perplexity_on_held_out_text(tmp_path: Path) -> None:
+    content = make_model(finetuned=None)
+    write_model(tmp_path, "small", finetuned=None)
+    assert publish(tmp_path) == 0
+    published = read_published(tmp_path / "records")
+    (record,) = published.pretrainings
+    assert record.heldout.model_dump(exclude={"longest"}) == content["heldout"]
+    assert published.perplexities == published.problems == ()
+    assert summarise_perplexities([record]) == ("small-ner-wikigold: perplexity 46.50 on held-out text")
+
+
+def test_an_unfinished_model_has_nothing_to_publish(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     stopped = write_model(tmp_path, "stopped", finished=False)
     assert publish(tmp_path) == 3
     capsys.readouterr()
-    for place in (base, stopped):
-        assert publish(tmp_path, place) == 2
-        assert f"{place}: not fine-tuned on the text of a task, or not to its end" in capsys.readouterr().err
+    assert publish(tmp_path, stopped) == 2
+    assert f"{stopped}: this model is not trained to its end" in capsys.readouterr().err
 
 
 def test_what_was_tried_out_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

@@ -514,7 +514,11 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     model.parent.mkdir(parents=True)
     model.write_text(json.dumps(make_model()))
     perplexity = read_model_record(model)
-    assert perplexity
+    assert isinstance(perplexity, PerplexityRecord)
+    model.write_text(json.dumps(make_model(finetuned=None, config={"name": "small"})))
+    pretraining = read_model_record(model)
+    assert pretraining
+    write_record(records / "pretraining.json", pretraining)
     model.unlink()
     write_record(records / "perplexity.json", perplexity)
     write_record(records / "older.json", as_before_carried_states(perplexity))
@@ -548,6 +552,10 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     assert f"{heading} carried | 97.50 | 43.50 |" in text
     assert f"{heading} fresh, sentences cut after 120 tokens | 103.25 | 46.50 |" in text
     assert text.count(f"{heading} carried") == 1
+    assert "| the paper's biLM | 1B Word Benchmark | carried | – | – | 39.7 |" in text
+    heldout = "| small | dev-text.txt, 2,010 tokens (30,000 to learn from) |"
+    assert f"{heldout} fresh | 46.00 | 47.00 | 46.50 |" in text
+    assert f"{heldout} carried | 44.00 | 43.00 | 43.50 |" in text
     assert "A \\[play\\] ." in text
     assert "the paper's neighbour is number 6 of 127 sentences with play" in text
     assert "| here, glove.txt | play | game |" in text

@@ -151,7 +151,13 @@ def make_model(**changes: Any) -> dict[str, Any]:
         "curve": [{"step": 90.0, "heldout_average": 46.5}],
         "heldout": figures["after"],
         "streams": {"text": figures},
-        "corpus": {"train": {"train.txt": "t" * 64}, "tokens": 30_000, "sentences": 1400, "types": 6000},
+        "corpus": {
+            "train": {"train.txt": "t" * 64},
+            "heldout": {"dev-text.txt": "h" * 64},
+            "tokens": 30_000,
+            "sentences": 1400,
+            "types": 6000,
+        },
         "finetuned": {
             "encoder": "small",
             "task": "ner",
