@@ -62,7 +62,8 @@ def choose_encoder(encoder: str) -> list[str]:
 
 def describe_method(config: RunConfig) -> str:
     """The condition with what tables vary besides ELMo; dashboards group the runs of all tasks by it."""
-    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), config.encoder.full_name)]
+    encoder = config.encoder.full_name + (", fine-tuned" if config.tuning.text == "task" else "")
+    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), encoder)]
     if config.words.kind == "none" and config.task.words.get("kind") != "none":
         parts.append("no word vectors")
     if config.data.fraction < 1:

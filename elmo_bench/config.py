@@ -253,6 +253,14 @@ class EncoderConfig(Config):
         return dict(self.model_extra or {})
 
 
+class TuningConfig(Config):
+    """Whether the encoder is first trained on with the text of the run's task (paper A.1)."""
+
+    text: Literal["none", "task"]
+    seed: int = Field(default=1, ge=0, lt=2**31)
+    bilm: dict[str, Any] = Field(default_factory=dict)  # conf/schedule/finetuning.yaml
+
+
 class DataConfig(Config):
     """Where the examples come from and how many are used."""
 
@@ -312,6 +320,7 @@ class RunConfig(Config):
     task: TaskConfig
     elmo: ElmoConfig
     encoder: EncoderConfig
+    tuning: TuningConfig = TuningConfig(text="none")  # older records do not have it
     words: WordsConfig
     data: DataConfig
     size: str

@@ -35,6 +35,7 @@ NOT_PART_OF_A_CONDITION = (
     "task.captions",
     "task.paper",
     "encoder",  # known by its fingerprint
+    "tuning",  # it makes an encoder with another fingerprint
     "words.file",  # known by its content, like the next
     "words.beside",
     "words.get",  # how to obtain them

@@ -19,6 +19,31 @@ COUNTS = "counts.npz"
 WEIGHTS = "head.safetensors"
 
 
+class Finetuning(BaseModel):
+    """Which biLM was trained on with which text."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    encoder: str
+    task: str
+    source: str
+    corpus: str
+    data_sha256: dict[str, str]  # by split
+    fraction: float = 1.0  # of the training text
+    limit: int | None = None  # of its examples
+
+
+class TunedEncoder(BaseModel):
+    """Where the encoder of a run comes from if it was fine-tuned for the run."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    base_fingerprint: str  # of the encoder before
+    identity: str  # of the fine-tuning, as the model's own record has it
+    steps: int
+    finetuned: Finetuning
+
+
 class Record(BaseModel):
     """The truth about one finished run; tables and figures are made from nothing else."""
 
@@ -34,6 +59,7 @@ class Record(BaseModel):
     corpus: str
     size: str
     encoder: str | None  # its name; the fingerprint is part of the identity
+    tuned: TunedEncoder | None = None
     debug: bool  # tried out on a few examples: never in tables
     identity: dict[str, Any]  # what the condition hashes, in the clear
     config: dict[str, Any]  # the resolved configuration
@@ -165,20 +191,6 @@ class NeighboursRecord(BaseModel):
     vectors_sha256: str | None
     static: list[tuple[str, float]]  # words and cosines
     environment: dict[str, Any]
-
-
-class Finetuning(BaseModel):
-    """Which biLM was trained on with which text."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
-
-    encoder: str
-    task: str
-    source: str
-    corpus: str
-    data_sha256: dict[str, str]  # by split
-    fraction: float = 1.0  # of the training text
-    limit: int | None = None  # of its examples
 
 
 class PerplexityFigures(BaseModel):

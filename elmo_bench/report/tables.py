@@ -159,11 +159,8 @@ def _wanted(row: RowConfig) -> Wanted | None:
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
     """One table per block; without any run, the paper's numbers and the commands."""
-    blocks = inputs.blocks(scored.rows)
-    if any(row.is_tuned for rows in scored.rows.values() for row in rows):
-        blocks = [
-            block for block in blocks if not inputs.is_tuned(block)
-        ]  # it is a row of its origin's table
+    # A fine-tuned encoder is a row of the table of the encoder that it was, where a table has such a row.
+    blocks = [block for block in inputs.blocks(scored.rows) if not inputs.is_tuned(block)]
     tables = [build_table(scored, block, inputs) for block in blocks]
     shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
     return Section(scored.name, scored.table.title, scored.table.about, tuple(shown))

@@ -13,7 +13,6 @@ from torch import nn
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
-from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
@@ -23,6 +22,7 @@ from elmo_bench.files import nearest_directory
 from elmo_bench.identity import identify
 from elmo_bench.plugins import load_task
 from elmo_bench.records import RUN_RECORD
+from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
 from elmo_bench.run.inputs import read_words, sentences_of
 from elmo_bench.run.preparation import find_corpus, hash_words, run_directory
 from elmo_bench.run.selection import choose_examples, read_examples
@@ -110,10 +110,11 @@ class Inspection:
         config = self.config
         if config.elmo.where == "none":
             return None
-        planned = plan_encoder(config.encoder, config.paths, config.trainer, self.say)
+        planned = plan_run_encoder(config, self.say)
         if planned is not None:
             return planned.card
-        return find_encoder(config.encoder, config.paths, config.trainer, self.say).card
+        found, _ = find_run_encoder(config, self.say)
+        return found.card
 
     def _describe_task(self) -> list[str]:
         return [f"{self.config.task.plugin}, version {self.task.version}, metric {self.task.metric}"]

@@ -223,6 +223,7 @@ def make_record(
             **{name: hash_file(prepared.directory / name) for name in files},
         },
         encoder=prepared.encoder.card.name if prepared.encoder else None,
+        tuned=prepared.tuned,
         parameters={
             "head": sum(weight.numel() for weight in module.head.parameters()),
             "injection": sum(weight.numel() for weight in module.injection.parameters()),

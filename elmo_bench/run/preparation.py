@@ -8,11 +8,12 @@ from typing import Any
 
 from elmo_bench import sources
 from elmo_bench.config import RunConfig
-from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_task
+from elmo_bench.records import TunedEncoder
+from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask
 from elmo_bench.types import DataMissingError, Say
@@ -26,6 +27,7 @@ class Prepared:
     corpus: Corpus
     data_sha256: dict[str, str]  # by split
     encoder: FoundEncoder | None
+    tuned: TunedEncoder | None  # if the encoder is fine-tuned for this run
     identity: dict[str, Any]
     condition: str
     directory: Path
@@ -36,14 +38,13 @@ def prepare(config: RunConfig, say: Say) -> Prepared:
     task = load_task(config.task)
     corpus = find_corpus(config, say)
     words = hash_words(config)
-    encoder = None
+    encoder, tuned = None, None
     if config.elmo.where != "none":
-        encoder = find_encoder(config.encoder, config.paths, config.trainer, say)
+        encoder, tuned = find_run_encoder(config, say)
     data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
-    return Prepared(
-        task, corpus, data, encoder, identity, condition_of(identity), run_directory(config, identity)
-    )
+    directory = run_directory(config, identity)
+    return Prepared(task, corpus, data, encoder, tuned, identity, condition_of(identity), directory)
 
 
 def find_corpus(config: RunConfig, say: Say) -> Corpus:
@@ -60,7 +61,7 @@ def foresee(config: RunConfig, say: Say) -> Path:
     """
     planned = None
     if config.elmo.where != "none":
-        planned = plan_encoder(config.encoder, config.paths, config.trainer, say)
+        planned = plan_run_encoder(config, say)
     if planned is None:
         return prepare(config, say).directory
     task = load_task(config.task)

@@ -10,7 +10,8 @@ from elmo_bench import sources
 from elmo_bench.config import read_config
 from elmo_bench.identity import condition_of, identify
 from elmo_bench.plugins import load_reader, load_task
-from elmo_bench.sweep.finetuning import FinetuneCommand, write_text
+from elmo_bench.run.finetuning import write_text
+from elmo_bench.sweep.finetuning import FinetuneCommand
 from tests.support.composition import TASKS, compose, run_config
 
 TREES = (
