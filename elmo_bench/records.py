@@ -232,6 +232,8 @@ class TrainedBilm(BaseModel):
     config: dict[str, Any]  # of the training
     seed: int
     steps: int
+    stopped: Literal["patience", "cap"] | None = None  # why training ended; older records do not say
+    best_step: int | None = None  # with patience: the step whose weights are kept
     tokens: int
     seconds: float
     objective: str

@@ -114,9 +114,9 @@ def make(finetuning: Finetuning, corpus: Corpus, say: Say) -> Path:
 
 
 def contains(found: Any, wanted: Any) -> bool:
-    """Whether a recorded value says all that is wanted; it may say more."""
+    """Whether a recorded value says all that is wanted; it may say more, and a missing key is null."""
     if isinstance(found, dict) and isinstance(wanted, Mapping):
-        return all(key in found and contains(found[key], value) for key, value in wanted.items())
+        return all(contains(found.get(key), value) for key, value in wanted.items())
     return bool(found == wanted)
 
 

@@ -108,10 +108,12 @@ def test_text_without_a_sentence_is_refused(tmp_path: Path) -> None:
         encode_sentences([])
 
 
-@pytest.mark.parametrize(("tokens", "sentences"), [(1, 1), (5, 1), (6, 2), (8, 2), (9, 3), (100, 4)])
-def test_the_first_sentences_hold_so_many_tokens(tokens: int, sentences: int) -> None:
-    part = encode_sentences(SENTENCES).first(tokens)
-    assert decode(part) == SENTENCES[:sentences]
+@pytest.mark.parametrize(("tokens", "every"), [(1000, 1), (500, 1), (100, 5), (60, 8), (1, 500)])
+def test_a_part_is_taken_from_all_of_the_text(tokens: int, every: int) -> None:
+    sentences = [(f"w{number}", "x", "y", "z", ".") for number in range(100)]
+    part = encode_sentences(sentences).spread(tokens)
+    assert decode(part) == sentences[::every]
+    assert abs(len(part.tokens) - min(tokens, 500)) <= 5
 
 
 def test_fingerprints_are_of_the_content(tmp_path: Path) -> None:

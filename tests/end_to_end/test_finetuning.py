@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.bilm.training.language_model import load_language_model
-from elmo_bench.bilm.training.perplexity import measure_perplexity
+from elmo_bench.bilm.training.perplexity import measure_fresh, measure_perplexity
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
 from elmo_bench.encoders.find import find_encoder
@@ -122,6 +122,53 @@ def test_again_it_is_done_and_stopped_it_ends_the_same(
     assert "going on from step-000000003" in capsys.readouterr().out
     for name in ("weights.safetensors", "softmax.safetensors"):
         assert (tuned / name).read_bytes() == (root / "models" / "stopped" / name).read_bytes()
+
+
+PATIENT = (
+    "bilm.descent.schedule=constant",
+    "bilm.descent.lr=0.05",
+    "bilm.epochs=40",
+    "bilm.curve_every=4",
+    "bilm.patience=3",
+    "bilm.storage=float32",
+)
+
+
+def test_training_stops_when_dev_text_stops_improving_and_the_best_weights_are_kept(root: Path) -> None:
+    directory = finetune_one(finetuning(root, *PATIENT, "name=patient")).parent
+    record = json.loads((directory / "record.json").read_text())
+    curve = [row["heldout_average"] for row in record["curve"]]
+    best = min(range(len(curve)), key=curve.__getitem__)
+    assert record["finished"] and record["stopped"] == "patience"
+    assert record["steps"] == 4 * len(curve) == record["best_step"] + 3 * 4 < record["planned_steps"]
+    assert record["best_step"] == 4 * (best + 1)
+    assert curve[best] < curve[-1]  # the kept weights are not the last
+    text = encode_sentences(read_words(root / "dev.conll"))
+    measured = measure_fresh(load_language_model(directory), text)
+    assert measured.average == pytest.approx(curve[best], rel=1e-6)
+
+
+def test_a_patient_training_that_was_stopped_ends_the_same(
+    root: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    whole = finetune_one(finetuning(root, *PATIENT, "name=whole")).parent
+    best = json.loads((whole / "record.json").read_text())["best_step"]
+    capsys.readouterr()
+    stopped = finetuning(root, *PATIENT, "name=halved", f"limits.steps={best + 2}")
+    finetune_one(stopped)
+    halved = finetune_one(finetuning(root, *PATIENT, "name=halved")).parent
+    assert f"going on from step-{best + 2:09}" in capsys.readouterr().out
+    assert (whole / "weights.safetensors").read_bytes() == (halved / "weights.safetensors").read_bytes()
+
+
+def test_little_text_is_read_in_further_epochs(root: Path) -> None:
+    def planned_steps(name: str, *overrides: str) -> int:
+        record = finetune_one(finetuning(root, f"name={name}", "limits.steps=1", *overrides))
+        return int(json.loads(record.read_text())["planned_steps"])
+
+    once = planned_steps("once")
+    assert planned_steps("few", f"bilm.least_steps={once - 1}") == once > 5
+    assert planned_steps("many", "bilm.least_steps=1000") == 1000
 
 
 def test_without_its_softmax_an_encoder_is_refused_and_the_file_is_named(root: Path, tmp_path: Path) -> None:

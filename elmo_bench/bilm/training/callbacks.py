@@ -10,6 +10,7 @@ from typing import Any
 
 import pytorch_lightning as pl
 import torch
+from torch import Tensor
 from tqdm import tqdm
 
 from elmo_bench.bilm.settings import LimitsConfig
@@ -24,14 +25,27 @@ SMOOTHING = 0.98  # of the training loss that is shown
 
 
 class Curve(pl.Callback):
-    """Every so many steps one row: the training loss since the last, and perplexity on held-out text."""
+    """Every so many steps one row: the training loss since the last, and perplexity on held-out text.
 
-    def __init__(self, every: int, measure: Callable[[], Figures], say: Say) -> None:
-        self._every, self._measure, self._say = every, measure, say
+    With patience, the row with the lowest perplexity decides the weights, and training stops when that many
+    rows in succession have not been lower.
+    """
+
+    def __init__(self, every: int, patience: int | None, measure: Callable[[], Figures], say: Say) -> None:
+        self._every, self._patience, self._measure, self._say = every, patience, measure, say
         self._clock = time.monotonic()
         self._seconds_before = 0.0  # in earlier sessions
         self.rows: list[dict[str, float]] = []
         self.tokens = 0  # of one direction, sentence ends included
+        self.best_row: int | None = None  # with patience
+        self.best_state: dict[str, Tensor] = {}
+
+    @property
+    def is_exhausted(self) -> bool:
+        """Whether patience has run out."""
+        if self._patience is None or self.best_row is None:
+            return False
+        return len(self.rows) - 1 - self.best_row >= self._patience
 
     @property
     def seconds(self) -> float:
@@ -39,12 +53,22 @@ class Curve(pl.Callback):
         return self._seconds_before + time.monotonic() - self._clock
 
     def state_dict(self) -> dict[str, Any]:
-        return {"rows": self.rows, "tokens": self.tokens, "seconds": self.seconds}
+        return {
+            "rows": self.rows,
+            "tokens": self.tokens,
+            "seconds": self.seconds,
+            "best_row": self.best_row,
+            "best_state": self.best_state,
+        }
 
     def load_state_dict(self, state_dict: dict[str, Any]) -> None:
         self.rows, self.tokens = state_dict["rows"], state_dict["tokens"]
         self._seconds_before = state_dict["seconds"]
+        self.best_row, self.best_state = state_dict["best_row"], state_dict["best_state"]
         self._clock = time.monotonic()
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        trainer.should_stop = trainer.should_stop or self.is_exhausted  # of a resumed training
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -73,6 +97,16 @@ class Curve(pl.Callback):
                 f"{(row['loss_forward'] + row['loss_backward']) / 2:.3f}, "
                 f"perplexity on part of the held-out text {perplexity.average:.1f}"
             )
+        if self._patience is not None:
+            self._select(pl_module)
+            trainer.should_stop = trainer.should_stop or self.is_exhausted
+
+    def _select(self, module: PretrainingModule) -> None:
+        """Keep the weights of the newest row if it is the best so far."""
+        values = [row["heldout_average"] for row in self.rows]
+        if self.best_row is None or values[-1] < values[self.best_row]:
+            self.best_row = len(values) - 1
+            self.best_state = {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 
 class Progress(pl.Callback):
@@ -148,7 +182,7 @@ class Watch(pl.Callback):
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
     ) -> None:
         now, step = time.monotonic(), trainer.global_step
-        is_at_end = step >= trainer.max_steps
+        is_at_end = step >= trainer.max_steps or trainer.should_stop
         if self._limits.minutes is not None and now - self._start >= 60 * self._limits.minutes:
             is_at_end = True
         is_asked, is_at_end, is_due = self._agree(

@@ -157,23 +157,27 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
     table = TokenTable(text, model.vocabulary)
     reader = _reader(run.config, table)
     steps = _count_steps(config, reader)
-    part = heldout.first(config.curve_tokens)
+    part = heldout.spread(config.curve_tokens)
 
     say(
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
     before = _measure_streams(run, model)
-    curve = Curve(config.curve_every, lambda: measure_fresh(model, part), say)
+    curve = Curve(config.curve_every, config.patience, lambda: measure_fresh(model, part), say)
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
     finished_steps = _fit(run, module, reader, curve, say)
     if not module.is_writer:
         return
+    if curve.best_row is not None:
+        module.load_state_dict(curve.best_state)
     figures = _measure_finally(run, model, heldout, before, say)
     progress = {
-        "finished": finished_steps >= steps,
+        "finished": finished_steps >= steps or curve.is_exhausted,
+        "stopped": "patience" if curve.is_exhausted else "cap",
         "steps": finished_steps,
+        "best_step": None if curve.best_row is None else int(curve.rows[curve.best_row]["step"]),
         "planned_steps": steps,
         "tokens": curve.tokens,
         "seconds": round(curve.seconds, 1),
@@ -274,7 +278,7 @@ def _count_steps(config: BilmConfig, reader: Reader) -> int:
     assert config.epochs is not None
     whole = int(config.epochs)
     last = round((config.epochs - whole) * reader.steps(whole)) if config.epochs > whole else 0
-    return max(1, sum(reader.steps(epoch) for epoch in range(whole)) + last)
+    return max(1, config.least_steps or 1, sum(reader.steps(epoch) for epoch in range(whole)) + last)
 
 
 class StepSource(IterableDataset[TextBatch]):

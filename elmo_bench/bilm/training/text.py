@@ -32,10 +32,11 @@ class EncodedText:
         """(sentences,)"""
         return np.diff(self.starts)
 
-    def first(self, tokens: int) -> EncodedText:
-        """The first sentences that hold so many tokens together."""
-        count = min(int(np.searchsorted(self.starts, tokens)), len(self))
-        return EncodedText(self.types, self.tokens[: self.starts[count]], self.starts[: count + 1])
+    def spread(self, tokens: int) -> EncodedText:
+        """Every n-th sentence, for about so many tokens together from all parts of the text."""
+        chosen = range(0, len(self), max(1, round(len(self.tokens) / tokens)))
+        pieces = [self.tokens[self.starts[number] : self.starts[number + 1]] for number in chosen]
+        return EncodedText(self.types, np.concatenate(pieces), _starts([self.lengths[list(chosen)]]))
 
     def __len__(self) -> int:
         return len(self.starts) - 1
