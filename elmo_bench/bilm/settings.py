@@ -87,9 +87,9 @@ class BilmConfig(Config):
     descent: DescentConfig
     epochs: float | None = Field(default=None, gt=0)  # either this
     steps: int | None = Field(default=None, ge=1)  # or this
-    # Without these two, as for most models, they are left out of dumps and so of identities.
-    least_steps: int | None = Field(default=None, ge=1, exclude_if=is_none)  # further epochs on little text
-    patience: int | None = Field(default=None, ge=1, exclude_if=is_none)  # rows of the curve without a best
+    # Training stops after so many rows of the curve without a new best, but not within the first epoch.
+    # Without patience, as for most models, the key is left out of dumps and so of identities.
+    patience: int | None = Field(default=None, ge=1, exclude_if=is_none)
     products: Literal["float32", "bfloat16", "auto"] = "float32"  # auto: bfloat16 where the processor has it
     storage: Literal["float32", "float16"] = "float32"  # weights are rounded before they are measured
     curve_every: int = Field(default=500, ge=1)  # steps

@@ -175,5 +175,8 @@ def describe_schedule(record: PerplexityRecord) -> str:
     epochs, steps = record.config.get("epochs"), record.config.get("steps")
     parts = [f"{record.finetuned.fraction:.0%} of the text"] if record.finetuned.fraction < 1 else []
     parts += [f"{record.finetuned.limit:,} examples"] if record.finetuned.limit else []
+    if record.best_step is not None:
+        capped = ", cap met" if record.stopped == "cap" else ""
+        return ", ".join([*parts, f"{record.best_step:,} steps (chosen on dev text{capped})"])
     parts += [f"{steps:,} steps"] if steps else [f"{epochs:g} epochs"] if epochs not in (None, 1) else []
     return ", ".join(parts)

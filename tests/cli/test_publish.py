@@ -39,6 +39,7 @@ def test_perplexities_are_published_once_and_read_by_the_report(
     assert path.relative_to(tmp_path / "records") == Path("perplexity/small-ner-wikigold-111111111111.json")
     assert str(tmp_path) not in path.read_text()
     record = read_record_of(PerplexityRecord, path)
+    assert (record.best_step, record.stopped) == (None, None)  # the model is from before patience
     assert record.streams["text"].after.average == 46.5
     library = read_published(tmp_path / "records")
     assert library.perplexities == (record,)
@@ -85,18 +86,30 @@ def test_a_damaged_record_of_a_model_is_named(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("config", "tuned", "words"),
+    ("config", "tuned", "ended", "words"),
     [
-        ({"epochs": 1.0, "steps": None}, {}, ""),
-        ({"epochs": 0.5, "steps": None}, {}, "0.5 epochs"),
-        ({"epochs": None, "steps": 2000}, {}, "2,000 steps"),
-        ({"epochs": 2.0, "steps": None}, {"fraction": 0.1}, "10% of the text, 2 epochs"),
+        ({"epochs": 1.0, "steps": None}, {}, {}, ""),
+        ({"epochs": 0.5, "steps": None}, {}, {}, "0.5 epochs"),
+        ({"epochs": None, "steps": 2000}, {}, {}, "2,000 steps"),
+        ({"epochs": 2.0, "steps": None}, {"fraction": 0.1}, {}, "10% of the text, 2 epochs"),
+        (
+            {"epochs": 20.0, "steps": None},
+            {},
+            {"best_step": 1350, "stopped": "patience"},
+            "1,350 steps (chosen on dev text)",
+        ),
+        (
+            {"epochs": 20.0, "steps": None},
+            {},
+            {"best_step": 1500, "stopped": "cap"},
+            "1,500 steps (chosen on dev text, cap met)",
+        ),
     ],
 )
 def test_another_schedule_than_the_papers_is_said(
-    config: dict[str, Any], tuned: dict[str, Any], words: str, tmp_path: Path
+    config: dict[str, Any], tuned: dict[str, Any], ended: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned})
+    write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned}, **ended)
     assert publish(tmp_path) == 0
     (record,) = read_published(tmp_path / "records").perplexities
     assert describe_schedule(record) == words

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import random
 import shutil
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -161,14 +162,14 @@ def test_a_patient_training_that_was_stopped_ends_the_same(
     assert (whole / "weights.safetensors").read_bytes() == (halved / "weights.safetensors").read_bytes()
 
 
-def test_little_text_is_read_in_further_epochs(root: Path) -> None:
-    def planned_steps(name: str, *overrides: str) -> int:
-        record = finetune_one(finetuning(root, f"name={name}", "limits.steps=1", *overrides))
-        return int(json.loads(record.read_text())["planned_steps"])
-
-    once = planned_steps("once")
-    assert planned_steps("few", f"bilm.least_steps={once - 1}") == once > 5
-    assert planned_steps("many", "bilm.least_steps=1000") == 1000
+def test_patience_does_not_stop_training_in_the_first_epoch(root: Path) -> None:
+    """Large steps make rows that are worse than the one before from the beginning."""
+    wild = (*PATIENT, "bilm.descent.lr=1.0", "bilm.curve_every=1", "bilm.patience=1")
+    record = json.loads(finetune_one(finetuning(root, *wild, "name=wild")).read_text())
+    curve = [row["heldout_average"] for row in record["curve"]]
+    epoch = record["planned_steps"] // 40
+    assert any(later > earlier for earlier, later in pairwise(curve[: epoch - 1]))
+    assert record["stopped"] == "patience" and epoch <= record["steps"] < record["planned_steps"]
 
 
 def test_without_its_softmax_an_encoder_is_refused_and_the_file_is_named(root: Path, tmp_path: Path) -> None:

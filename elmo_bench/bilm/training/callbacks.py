@@ -28,11 +28,19 @@ class Curve(pl.Callback):
     """Every so many steps one row: the training loss since the last, and perplexity on held-out text.
 
     With patience, the row with the lowest perplexity decides the weights, and training stops when that many
-    rows in succession have not been lower.
+    rows in succession have not been lower, but not within the first epoch.
     """
 
-    def __init__(self, every: int, patience: int | None, measure: Callable[[], Figures], say: Say) -> None:
-        self._every, self._patience, self._measure, self._say = every, patience, measure, say
+    def __init__(
+        self,
+        every: int,
+        patience: int | None,
+        first_epoch: int,  # its steps
+        measure: Callable[[], Figures],
+        say: Say,
+    ) -> None:
+        self._every, self._patience, self._first_epoch = every, patience, first_epoch
+        self._measure, self._say = measure, say
         self._clock = time.monotonic()
         self._seconds_before = 0.0  # in earlier sessions
         self.rows: list[dict[str, float]] = []
@@ -43,7 +51,7 @@ class Curve(pl.Callback):
     @property
     def is_exhausted(self) -> bool:
         """Whether patience has run out."""
-        if self._patience is None or self.best_row is None:
+        if self._patience is None or self.best_row is None or self.rows[-1]["step"] < self._first_epoch:
             return False
         return len(self.rows) - 1 - self.best_row >= self._patience
 

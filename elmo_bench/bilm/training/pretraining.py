@@ -163,8 +163,12 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
+    if run.streams:
+        say("measuring perplexity before training")
     before = _measure_streams(run, model)
-    curve = Curve(config.curve_every, config.patience, lambda: measure_fresh(model, part), say)
+    curve = Curve(
+        config.curve_every, config.patience, reader.steps(0), lambda: measure_fresh(model, part), say
+    )
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
     finished_steps = _fit(run, module, reader, curve, say)
@@ -194,20 +198,20 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
 def _measure_finally(
     run: Pretraining, model: LanguageModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
 ) -> dict[str, Any]:
-    """Round as the files will be, then measure: what the record says about how well the model predicts."""
-    config = run.config.bilm
-    if config.storage == "float16":
+    """Round as the files will be, then measure: each text by itself, or the held-out text as a whole."""
+    if run.config.bilm.storage == "float16":
         round_to_half(model)
     say("measuring perplexity on the held-out text")
-    perplexity = measure_perplexity(model, heldout)
-    say(describe_perplexity(perplexity))
     if not before:
+        perplexity = measure_perplexity(model, heldout)
+        say(describe_perplexity(perplexity))
         return {"heldout": asdict(perplexity)}
     after = _measure_streams(run, model)
     for name in before:
         say(f"{name}: {describe_change(before[name], after[name])}")
-    streams = {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
-    return {"heldout": asdict(perplexity), "streams": streams}
+    return {
+        "streams": {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
+    }
 
 
 def _measure_streams(run: Pretraining, model: LanguageModel) -> dict[str, Perplexity]:
@@ -278,7 +282,7 @@ def _count_steps(config: BilmConfig, reader: Reader) -> int:
     assert config.epochs is not None
     whole = int(config.epochs)
     last = round((config.epochs - whole) * reader.steps(whole)) if config.epochs > whole else 0
-    return max(1, config.least_steps or 1, sum(reader.steps(epoch) for epoch in range(whole)) + last)
+    return max(1, sum(reader.steps(epoch) for epoch in range(whole)) + last)
 
 
 class StepSource(IterableDataset[TextBatch]):
