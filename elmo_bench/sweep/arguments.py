@@ -13,7 +13,7 @@ INFO = ("all", "config", "defaults", "defaults-tree", "plugins", "searchpath")
 
 @dataclass(frozen=True)
 class Arguments:
-    """The words of a command line by their meaning."""
+    """A parsed command line: its flags and its overrides."""
 
     overrides: tuple[str, ...]
     sweep: bool

@@ -60,7 +60,7 @@ class Composer:
             raise UsageError(f"{error.override}: expected KEY=VALUE, such as task=ner") from None
 
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
-        """One composed configuration with Hydra's own part; what is wrong with it is a UsageError."""
+        """One composed configuration with Hydra's own section; raises UsageError if it is invalid."""
         try:
             return self.loader.load_configuration(name, self.translate(name, overrides), mode)
         except (HydraException, OmegaConfBaseException, ValueError) as error:
@@ -109,7 +109,7 @@ class Composer:
             raise UsageError(self._ask_for(name, group))
 
     def _without_null(self, name: str, override: Override) -> str:
-        """GROUP=null as ~GROUP, since Hydra knows only the second form; nothing where null is the default."""
+        """Translate GROUP=null to ~GROUP, the form that Hydra knows; drop it if null is the default."""
         word, group = override.input_line or "", override.key_or_group
         is_null = not override.is_delete() and not override.is_sweep_override() and override.value() is None
         if not is_null or not self.is_group(override):
@@ -137,7 +137,7 @@ class Composer:
             except HydraException:
                 return f"{match[1]}: there is no such key"
             if match[1].partition(".")[0] in composed or match[1].startswith(f"{REQUIRED.get(name)}."):
-                self._require_choice(name, composed)  # a key of the missing choice is not wrong
+                self._require_choice(name, composed)  # the key may belong to the missing choice
             known = [*_dotted(composed), REQUIRED.get(name, "")]
             return f"{match[1]}: there is no such key{nearest(match[1], known)}"
         return shorten(error)
@@ -148,7 +148,7 @@ class Composer:
         return self.loader.load_configuration(name, [word for word in kept if word], RunMode.MULTIRUN)
 
     def is_group(self, override: Override) -> bool:
-        """Whether an override chooses a file of a group, and does not change a value."""
+        """Whether an override chooses a file of a group instead of changing a value."""
         return bool(self.loader.get_group_options(override.key_or_group, ObjectType.CONFIG))
 
 
@@ -180,7 +180,7 @@ def compose_paths(overrides: Sequence[str]) -> PathsConfig:
 
 
 def read_paths(composer: Composer, overrides: Sequence[str]) -> PathsConfig:
-    """The paths alone of overrides that change other values too."""
+    """The paths that the overrides set; overrides of other values are ignored."""
     words = [
         override.input_line or ""
         for override in composer.parse(overrides)
@@ -202,7 +202,7 @@ def _offer_models(composer: Composer, paths: PathsConfig) -> None:
 
 
 def to_values(composed: DictConfig) -> dict[str, Any]:
-    """Resolved plain values; a task has the corpora that other files add to it."""
+    """Resolved plain values; a task includes the corpora that other files add to it."""
     container = OmegaConf.to_container(composed, resolve=True, throw_on_missing=True)
     assert isinstance(container, dict)
     values = {str(key): value for key, value in container.items()}
@@ -212,7 +212,7 @@ def to_values(composed: DictConfig) -> dict[str, Any]:
 
 
 def shorten(error: Exception) -> str:
-    """The first line of a message of Hydra's or OmegaConf's, and the key that it is about."""
+    """The first line of an error message of Hydra or OmegaConf, with the key that caused the error."""
     lines = str(error).splitlines() or [type(error).__name__]
     key = next((line.partition("full_key:")[2].strip() for line in lines if "full_key:" in line), "")
     if match := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'", lines[0]):

@@ -1,4 +1,4 @@
-"""A GPU for each job that runs beside others on one machine."""
+"""Assign one GPU to each of the jobs that run in parallel on one machine."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ def usable_gpus() -> list[str]:
 
 
 def take_gpu(job: int, slots: Path) -> str | None:
-    """Keep this process to one GPU that no other holds, or to one by the job's number where all are held.
+    """Restrict this process to one free GPU; if all are taken, choose one by the job's index.
 
-    A process keeps its first GPU through all of its jobs: CUDA reads the variable once.
+    A process keeps its first GPU for all of its jobs, because CUDA reads the variable only once.
     """
     gpus = usable_gpus()
     if not gpus:

@@ -1,4 +1,4 @@
-"""One job, whatever happens in it: a readable message and an exit code, never a lost sweep."""
+"""Run one job and turn any failure into a message and an exit code, so that the sweep continues."""
 
 from __future__ import annotations
 
@@ -16,12 +16,12 @@ from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 
 def guard(action: Callable[[], Path], overrides: list[str]) -> JobEnd:
-    """Do one job and describe its end."""
+    """Run one job and report how it ended."""
     try:
         for number in (signal.SIGTERM, signal.SIGUSR2):
-            signal.signal(number, _stop)  # fitting has a gentler answer, which checkpoints first
+            signal.signal(number, _stop)  # fitting replaces it by a handler that saves a checkpoint first
     except ValueError:
-        pass  # not the main thread: signals go to whoever owns it
+        pass  # only the main thread can handle signals
     try:
         result = action()
     except BenchError as error:
@@ -30,7 +30,7 @@ def guard(action: Callable[[], Path], overrides: list[str]) -> JobEnd:
         return _fail(overrides, UsageError.exit_code, str(error).splitlines()[0])
     except OSError as error:
         return _fail(overrides, BenchError.exit_code, str(error))
-    except Exception as error:  # a mistake of ours: shown in full, but the other jobs continue
+    except Exception as error:  # a bug of this package: print the traceback; the other jobs continue
         traceback.print_exc()
         return JobEnd(overrides, BenchError.exit_code, f"{type(error).__name__}: {error}")
     return JobEnd(overrides, 0, "", str(result))

@@ -22,16 +22,16 @@ class SweepConfig(Config):
 
     params: dict[str, Any]  # the values to try by key, as on the command line; the first key is the outermost
     by_task: dict[str, dict[str, Any]] = Field(default_factory=dict)  # instead of params, for some tasks
-    conditions: dict[str, tuple[str, ...]]  # overrides by name, for what is no product
-    primary: str | None  # the file of conf that the jobs are composed from; null: that of the script
+    conditions: dict[str, tuple[str, ...]]  # named lists of overrides, for what is not a Cartesian product
+    primary: str | None  # the primary file of the jobs in conf; null: that of the script
     table: dict[str, Any] | None  # read by the report
 
 
 def list_jobs(parse: Parse, sweep: SweepConfig, words: Sequence[str]) -> list[list[str]]:
-    """Every combination of what is swept, once under each condition.
+    """Every combination of the swept values, once for each condition.
 
-    The command line precedes the experiment's own values of a key. A condition precedes the command
-    line: `encoder=small` is not meant for the control that has another encoder.
+    The command line takes precedence over the experiment's values of a key. A condition takes precedence
+    over the command line: `encoder=small` must not change a control condition with another encoder.
     """
     typed = read_choices(parse, words)
     usual = {**read_choices(parse, _spell(sweep.params)), **typed}
@@ -50,7 +50,7 @@ def list_jobs(parse: Parse, sweep: SweepConfig, words: Sequence[str]) -> list[li
 
 
 def _combine(usual: Choices, special: Mapping[str, Choices]) -> Iterator[Choices]:
-    """One choice of every key: the values of all tasks are tried, and each task skips what it lacks."""
+    """All combinations of one value per key; a task skips the values that are not among its own."""
     tried = {
         key: list(dict.fromkeys([*words, *(word for own in special.values() for word in own.get(key, []))]))
         for key, words in usual.items()
@@ -63,7 +63,7 @@ def _combine(usual: Choices, special: Mapping[str, Choices]) -> Iterator[Choices
 
 
 def _read_special(parse: Parse, sweep: SweepConfig, typed: Choices) -> dict[str, Choices]:
-    """The values of `by_task`, by the override that chooses the task; the command line precedes them."""
+    """The values of `by_task`, by the override that chooses the task; the command line takes precedence."""
     return {
         f"{TASK}={task}": {
             key: words for key, words in read_choices(parse, _spell(values)).items() if key not in typed
@@ -77,7 +77,7 @@ def _spell(values: Mapping[str, Any]) -> list[str]:
 
 
 def read_choices(parse: Parse, words: Sequence[str]) -> Choices:
-    """The overrides that each key is to be tried with."""
+    """The overrides to try for each key."""
     choices: Choices = {}
     for override in parse(words):
         key = override.get_key_element()

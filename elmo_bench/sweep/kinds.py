@@ -1,4 +1,4 @@
-"""What the jobs of a command line are: runs, answers about neighbours, fine-tunings, pre-trainings."""
+"""The kinds of jobs: runs, nearest-neighbour queries, fine-tunings and pre-trainings."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ Command = TypeVar("Command", bound=Config)
 
 @dataclass(frozen=True)
 class JobKind(Generic[Command]):
-    """One primary file of `conf`, its typed form, and what is done with it."""
+    """One kind of job: its primary file in `conf`, its typed configuration, and how to run it."""
 
     primary: str  # the name of the file
     command: type[Command]
-    run: Callable[[Command, Sequence[str]], Path]  # with the words of a single job; answers with its record
+    run: Callable[[Command, Sequence[str]], Path]  # also takes a single job's overrides; returns its record
     locate: Callable[[Command], Target]  # computes nothing
     comment: Callable[[Plan], list[str]] = lambda plan: []  # further lines of a printed plan
 
     def read(self, values: dict[str, Any]) -> Command:
-        """The typed form of composed values; every key that is wrong is named."""
+        """The typed form of composed values; an error names every invalid key."""
         return read_config(self.command, values)

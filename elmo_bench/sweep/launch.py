@@ -1,4 +1,4 @@
-"""From the words of a command line to one job or a sweep, and to an exit code."""
+"""Turn a command line into one job or a sweep, and into an exit code."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ EXPERIMENT = "experiment"  # the group of named sweeps
 
 @dataclass(frozen=True)
 class Script:
-    """A script and the kinds of jobs that its command line can mean."""
+    """A script and the kinds of jobs that its command line can select."""
 
     kinds: Mapping[str, str]  # modules by the primary file of conf; imported when needed, which takes seconds
     selected_by: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # key: primary file, its own key
@@ -49,7 +49,7 @@ class Script:
 
 
 def launch(script: Script, usage: str, words: Sequence[str]) -> int:
-    """Do what a command line asks for, and answer with the exit code."""
+    """Execute a command line and return the exit code."""
     arguments = read_arguments(words)
     try:
         for directory in arguments.directories:
@@ -93,7 +93,7 @@ def select(script: Script, composer: Composer, words: Sequence[str]) -> tuple[st
 
 
 def read_sweep(composer: Composer, primary: str, overrides: Sequence[str]) -> SweepConfig:
-    """What `hydra.sweeper` says with the chosen experiment, if there is one."""
+    """The settings of `hydra.sweeper` with the chosen experiment, if there is one."""
     parsed = composer.parse(overrides)
     words = [
         str(override.input_line)
@@ -122,5 +122,5 @@ def _show(composer: Composer, primary: str, overrides: Sequence[str], arguments:
     elif arguments.info:
         hydra.show_info(arguments.info, primary, words)
     else:
-        composer.values(primary, overrides)  # what is wrong with it is said as for a run
+        composer.values(primary, overrides)  # reports its errors as for a run
         hydra.show_cfg(primary, words, str(arguments.show), arguments.package, arguments.resolve)

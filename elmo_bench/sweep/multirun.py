@@ -32,10 +32,10 @@ IN_PROCESS = "BasicLauncher"
 
 @dataclass(frozen=True)
 class Job:
-    """What a launcher calls for every job, in this process or in one of its own."""
+    """The function that a launcher calls for every job, in this process or in a new one."""
 
     kind: JobKind[Any]
-    directories: tuple[Path, ...]  # the user's own; a new process does not know them
+    directories: tuple[Path, ...]  # the user's directories; a new process does not know them
 
     def __call__(self, composed: DictConfig) -> None:
         for path in self.directories:
@@ -46,7 +46,7 @@ class Job:
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
         write_end(directory, end)
-        # On this machine the whole sweep was asked to stop; on a cluster only this job.
+        # On one machine the signal is meant for the whole sweep; on a cluster only for this job.
         if end.exit_code == InterruptedRunError.exit_code and in_process:
             raise KeyboardInterrupt
 
@@ -113,7 +113,7 @@ def _quote(word: str) -> str:
 
 
 def _take_gpu(command: Any, number: int) -> None:
-    """Give a job that runs next to others a GPU of its own, if it wants one."""
+    """Give a job that runs next to others its own GPU, if it uses one."""
     trainer = command.trainer
     if trainer.accelerator != "cpu" and trainer.devices == 1:
         take_gpu(number, command.paths.cache / "slots" / platform.node())

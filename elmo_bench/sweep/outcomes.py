@@ -1,4 +1,4 @@
-"""What the jobs of a sweep leave behind, and what is said when all have ended."""
+"""How the jobs of a sweep ended: a file per job, and a summary of all."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from elmo_bench.types import InterruptedRunError
 
 OUTCOME = "outcome.json"
 CLUSTER = ".submitit"  # where submitit keeps its jobs
-KILLED = "killed before it could say why"
+KILLED = "killed before it could report a reason"
 
 
 @dataclass(frozen=True)
 class JobEnd:
-    """How one job of a sweep ended, as its process wrote it down."""
+    """How one job of a sweep ended, as its process recorded it."""
 
     overrides: list[str]
     exit_code: int
@@ -29,15 +29,16 @@ class JobEnd:
 
 
 def write_end(directory: Path, end: JobEnd) -> None:
-    """Leave word of how a job ended in its directory of the sweep."""
+    """Write how a job ended to its directory in the sweep."""
     write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
 
 
 def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], object]) -> None:
-    """Launch jobs; where a launcher gives up because a process died, the others go on without it.
+    """Launch jobs; if a launcher fails because one process died, the other jobs still run.
 
-    On one machine the pool has died with all that was in it. Of the jobs at work only one is to blame, so
-    each has a second chance, after those that had not begun. A cluster's jobs run on and are waited for.
+    On one machine the whole process pool dies with that process. Only one of the running jobs caused it,
+    so each of them is retried once, after the jobs that had not started. On a cluster the other jobs
+    continue, and this function waits for them.
     """
     first = 0
     killed_before: list[list[str]] = []
@@ -47,17 +48,17 @@ def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[s
             return
         except HydraException:
             raise
-        except Exception as error:  # the launchers' own kinds, of packages that need not be installed
+        except Exception as error:  # the launchers' own exceptions, from packages that need not be installed
             places = [(sweep / str(number), job) for number, job in enumerate(jobs, first)]
             if wait_for_cluster(sweep / CLUSTER):
                 for place, job in places:
                     if not (place / OUTCOME).exists():
-                        write_end(place, JobEnd(job, 1, f"ended on the cluster before it began: {error}"))
+                        write_end(place, JobEnd(job, 1, f"ended on the cluster before it started: {error}"))
                 return
             waiting = [job for place, job in places if not (place / OUTCOME).exists()]
             killed = [(place, job) for place, job in places if was_killed(place) and job not in killed_before]
             first = max((int(path.name) for path in sweep.glob("[0-9]*")), default=-1) + 1
-            if not killed and len(waiting) == len(jobs):  # nothing began: the launcher itself does not work
+            if not killed and len(waiting) == len(jobs):  # no job started: the launcher itself does not work
                 for number, job in enumerate(jobs, first):
                     write_end(sweep / str(number), JobEnd(job, 1, f"could not be launched: {error}"))
                 return
@@ -68,7 +69,7 @@ def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[s
 
 
 def wait_for_cluster(folder: Path) -> bool:
-    """Wait until every job that submitit sent out has ended; false where there is none."""
+    """Wait until every job that submitit submitted has ended; false if there is none."""
     sent = sorted(folder.glob("*/*_submitted.pkl"))
     if sent:
         from submitit import SlurmJob
@@ -79,7 +80,7 @@ def wait_for_cluster(folder: Path) -> bool:
 
 
 def was_killed(directory: Path) -> bool:
-    """Whether a job began and did not come to say how it ended."""
+    """Whether a job started and did not record how it ended."""
     outcome = directory / OUTCOME
     return outcome.exists() and json.loads(outcome.read_text())["error"] == KILLED
 
@@ -97,7 +98,7 @@ def read_ends(sweep: Path) -> list[JobEnd]:
 
 
 def conclude(ends: list[JobEnd]) -> int:
-    """Name the jobs of a sweep that failed; all is well only if none did."""
+    """Print the failed jobs of a sweep; the exit code is 0 only if none failed."""
     failed = [end for end in ends if end.exit_code]
     results = sorted({end.result for end in ends if end.result})
     if summary := summarise_results([Path(result) for result in results]):
@@ -111,7 +112,7 @@ def conclude(ends: list[JobEnd]) -> int:
 
 
 def summarise_results(results: list[Path]) -> str:
-    """The runs' scores and the fine-tuned models' perplexities, whatever the jobs made."""
+    """The scores of runs or the perplexities of fine-tuned models, depending on the jobs."""
     from elmo_bench.records import read_model_record, read_record
     from elmo_bench.report.perplexities import summarise_perplexities
     from elmo_bench.report.summary import summarise

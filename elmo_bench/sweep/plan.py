@@ -1,4 +1,4 @@
-"""Which jobs of a sweep are to be run: no run twice, none that is done; and how long that may take."""
+"""Plan a sweep: list the jobs that are missing, without duplicates, and estimate their time."""
 
 from __future__ import annotations
 
@@ -21,23 +21,23 @@ Kinship = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Target:
-    """The record that a job makes."""
+    """The record that a job writes."""
 
     key: str  # the same for jobs that are one run
     record: Path
     done: bool
     group: str  # jobs of one group take about as long
-    seconds: float | None  # as earlier runs of its kind took
+    seconds: float | None  # as measured in similar earlier runs
 
 
 @dataclass(frozen=True)
 class PlannedJob:
     overrides: Overrides
     target: Target | None
-    error: BenchError | None = None  # what will keep it from starting
+    error: BenchError | None = None  # why it cannot start
 
     def end(self) -> JobEnd:
-        """How a job ends that is not started."""
+        """The outcome of a job that is not started."""
         if self.error:
             return JobEnd(self.overrides, self.error.exit_code, str(self.error))
         assert self.target
@@ -46,7 +46,7 @@ class PlannedJob:
 
 @dataclass(frozen=True)
 class Plan:
-    """The jobs of a sweep; those that are the same run as an earlier one are counted, not kept."""
+    """The jobs of a sweep without duplicates, and the number of duplicates."""
 
     jobs: tuple[PlannedJob, ...]
     repeated: int
@@ -65,13 +65,13 @@ class Plan:
 
     @property
     def common_error(self) -> BenchError | None:
-        """What keeps every job from starting, if it is the same for all."""
+        """The reason why no job can start, if it is the same for all."""
         messages = {str(job.error) for job in self.jobs}
         return self.jobs[0].error if len(messages) == 1 else None
 
 
 def plan_jobs(jobs: Sequence[Overrides], locate: Callable[[Overrides], Target]) -> Plan:
-    """Locate the record of every job, and leave out what is there twice."""
+    """Locate the record of every job, and drop duplicate jobs."""
     planned: dict[str, PlannedJob] = {}
     for overrides in jobs:
         try:
@@ -83,7 +83,7 @@ def plan_jobs(jobs: Sequence[Overrides], locate: Callable[[Overrides], Target]) 
 
 
 def describe_plan(plan: Plan) -> str:
-    """One line per run, then the sum of it."""
+    """One line per run, then the totals."""
     shared = set.intersection(*(set(job.overrides) for job in plan.jobs)) if len(plan.jobs) > 1 else set()
     lines = []
     common = [word for word in plan.jobs[0].overrides if word in shared]
@@ -103,21 +103,21 @@ def describe_plan(plan: Plan) -> str:
 
 
 def describe_sum(plan: Plan) -> list[str]:
-    """How many runs of each kind, and the hours that the missing ones may take."""
+    """How many runs are done, missing, broken and duplicate, and the estimated hours of the missing ones."""
     counts = [f"{len(plan.done)} done", f"{len(plan.missing)} missing"]
     if plan.broken:
         counts.append(f"{len(plan.broken)} cannot run")
     if plan.repeated:
-        counts.append(f"{plan.repeated} the same as another and left out")
+        counts.append(f"{plan.repeated} duplicate(s) dropped")
     lines = [f"{len(plan.jobs)} runs: {', '.join(counts)}"]
     known = [job.target.seconds for job in plan.missing if job.target and job.target.seconds is not None]
     unknown = Counter(job.target.group for job in plan.missing if job.target and job.target.seconds is None)
     if known:
         hours = sum(known) / 3600
-        lines.append(f"estimated: {hours:.2f} hours one after another, for {len(known)} of the missing runs")
+        lines.append(f"estimated: {hours:.2f} hours in sequence, for {len(known)} of the missing runs")
     if unknown:
         groups = ", ".join(f"{count} of {group}" for group, count in sorted(unknown.items()))
-        lines.append(f"time unknown, as no run of the kind is recorded yet: {groups}")
+        lines.append(f"time unknown, because no similar run is recorded yet: {groups}")
     return lines
 
 
@@ -126,7 +126,7 @@ def describe_time(seconds: float) -> str:
 
 
 def estimate_seconds(config: RunConfig) -> float | None:
-    """How long earlier runs of the same task and size took: with ELMo or without alike, else both."""
+    """The median time of earlier runs of the same task and size, preferably those that match in ELMo use."""
     earlier = read_times(config.paths.runs, config.paths.records)
     values = config.model_dump(mode="json", by_alias=True)
     times = earlier.get(kinship(values, exactly=True)) or earlier.get(kinship(values, exactly=False))
@@ -134,7 +134,7 @@ def estimate_seconds(config: RunConfig) -> float | None:
 
 
 def kinship(values: dict[str, Any], exactly: bool) -> Kinship:
-    """What runs have in common that take about as long."""
+    """The values that runs with about the same duration share."""
     data, training = values["data"], values["task"]["training"]
     size = (values["size"], values["limit"], data["fraction"], data["limit"], training["epochs"])
     kin = (values["task"]["name"], data["source"], data["corpus"], *size)
@@ -143,7 +143,7 @@ def kinship(values: dict[str, Any], exactly: bool) -> Kinship:
 
 @lru_cache(maxsize=4)
 def read_times(*directories: Path) -> dict[Kinship, list[float]]:
-    """The seconds of every recorded run, under both of its kinships."""
+    """The seconds of every recorded run, under both of its keys: with and without the use of ELMo."""
     times = defaultdict(list)
     for path in find_records(directories):
         try:

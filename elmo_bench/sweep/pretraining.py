@@ -17,7 +17,7 @@ from elmo_bench.types import UsageError
 
 
 class PretrainCommand(Config):
-    """What pretrain.py is asked for."""
+    """The configuration of pretrain.py."""
 
     name: str = Field(pattern=r"^[\w.+-]+$")  # of the finished model's directory
     corpus: Path
@@ -34,20 +34,20 @@ class PretrainCommand(Config):
 
 
 def locate_model(command: PretrainCommand) -> Target:
-    """Where the record of the trained model is or will be; training itself compares all settings."""
+    """Where the record of the trained model is or will be; training itself checks that all settings match."""
     record = command.paths.models / command.name / "record.json"
     return Target(str(record), record, record.is_file(), f"pre-training of {command.bilm.name}", None)
 
 
 def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
-    """One pre-training; its progress is printed."""
+    """Run one pre-training and print its progress."""
     corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
-    # Only now what takes seconds to import: a mistyped value is answered at once.
+    # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.run.environment import describe_environment
 
     if command.vocabulary and command.start:
-        raise UsageError("vocabulary: expected null beside start, whose softmax has words of its own")
+        raise UsageError("vocabulary: expected null with start=DIR, whose softmax has its own vocabulary")
     if command.vocabulary and not command.vocabulary.is_file():
         raise UsageError(f"vocabulary: expected a file with one word per line, got {command.vocabulary}")
     config = PretrainConfig(

@@ -12,8 +12,8 @@ from elmo_bench.sweep.printing import print_line, print_once
 
 
 def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
-    """One run; the outcome is printed."""
-    # Only now what takes seconds to import: a mistyped value is answered at once.
+    """Execute one run and print its outcome."""
+    # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.run.execution import run_job
     from elmo_bench.run.printing import print_outcome
 
@@ -23,7 +23,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 
 
 def locate_run(config: RunConfig) -> Target:
-    """Where the run's record is or will be."""
+    """The path of the run's record, whether it exists or not."""
     from elmo_bench.run.preparation import foresee
 
     directory = foresee(config, print_once)

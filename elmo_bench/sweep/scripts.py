@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from elmo_bench.sweep.launch import Script, launch
 
-# Modules with a KIND, by the primary file of conf; the first is meant if nothing selects another.
+# Modules with a KIND, by the primary file of conf; the first is the default.
 RUNS = Script(
     kinds={
         "config": "elmo_bench.sweep.runs",
@@ -21,7 +21,7 @@ TRAININGS = Script(
 
 
 def launch_runs(usage: str, words: Sequence[str]) -> int:
-    """Do a run, a sweep, or the jobs of an experiment."""
+    """Execute a run, a sweep, or the jobs of an experiment."""
     return launch(RUNS, usage, words)
 
 

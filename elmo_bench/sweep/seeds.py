@@ -1,4 +1,4 @@
-"""How many seeds the gains of a planned sweep need, as far as its finished runs tell."""
+"""How many seeds the gains of a planned sweep need, estimated from its finished runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _by_condition(records: Iterable[Record]) -> dict[str, list[Record]]:
 
 
 def _by_seed(records: Iterable[Record]) -> dict[int, float]:
-    """The reported score: on test, or on dev if the test data were not opened."""
+    """The reported score: on test, or on dev if the run did not use the test data."""
     return {record.seed: record.scores.get("test", record.scores["dev"])[record.metric] for record in records}
 
 

@@ -46,7 +46,7 @@ def test_a_plan_starts_nothing(
     assert "missing, time unknown  seed=1 task.settings.head.word_dropout=0.3" in output
     assert "cannot run             seed=3 task.settings.head.word_dropout=7" in output
     assert "6 runs: 0 done, 3 missing, 3 cannot run" in output
-    assert "time unknown, as no run of the kind is recorded yet: 3 of ner" in output
+    assert "time unknown, because no similar run is recorded yet: 3 of ner" in output
     assert not (root / "runs").exists()
 
 
@@ -77,7 +77,7 @@ def test_a_sweep_that_is_done_only_says_so(
 ) -> None:
     assert launch(*SWEEP, "elmo.lambda=0,1") == 0
     output, _ = capfd.readouterr()
-    assert "3 runs: 3 done, 0 missing, 3 the same as another and left out" in output
+    assert "3 runs: 3 done, 0 missing, 3 duplicate(s) dropped" in output
     assert "epoch" not in output
     assert "3 of 3 jobs done" in output
 

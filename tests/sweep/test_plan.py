@@ -46,9 +46,9 @@ def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:
         "  missing, ~120 min      long c",
         "  missing, time unknown  odd d",
         "  cannot run             broken e  (no such file)",
-        "5 runs: 1 done, 3 missing, 1 cannot run, 1 the same as another and left out",
-        "estimated: 2.01 hours one after another, for 2 of the missing runs",
-        "time unknown, as no run of the kind is recorded yet: 1 of task odd",
+        "5 runs: 1 done, 3 missing, 1 cannot run, 1 duplicate(s) dropped",
+        "estimated: 2.01 hours in sequence, for 2 of the missing runs",
+        "time unknown, because no similar run is recorded yet: 1 of task odd",
     ]
     assert [job.end() for job in (*plan.done, *plan.broken)] == [
         JobEnd(["done", "b"], 0, "", "b.json"),
@@ -106,7 +106,7 @@ def test_what_a_dying_process_took_along_is_started_once_more(tmp_path: Path) ->
         "two": 0,
         "deadly": 1,
     }
-    assert ends["deadly"].error == "killed before it could say why"
+    assert ends["deadly"].error == "killed before it could report a reason"
 
 
 def test_a_launcher_that_starts_nothing_is_not_asked_for_ever(tmp_path: Path) -> None:
