@@ -1,4 +1,4 @@
-"""`python -m elmo_bench compare`: is the one condition better than the other, and how sure is that."""
+"""`python -m elmo_bench compare`: is one condition better than the other, and how certain is that?"""
 
 from __future__ import annotations
 
@@ -41,13 +41,13 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("second", type=Path, metavar="B")
     parser.add_argument("--split", choices=("test", "dev"), default="test", help="default: %(default)s")
     parser.add_argument(
-        "--metric", metavar="NAME", help="a score of the task; by default the one dev chose by"
+        "--metric", metavar="NAME", help="a score of the task (default: the one for choosing by dev)"
     )
     parser.add_argument(
         "--gain",
         type=float,
         metavar="X",
-        help="how many seeds does a gain of X points need? By default of the observed one",
+        help="how many seeds does a gain of X points need? (default: the observed gain)",
     )
     add_resamples(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
@@ -65,7 +65,7 @@ def run(arguments: argparse.Namespace) -> None:
         pairs[0][0].record.scores[arguments.split].keys() & pairs[0][1].record.scores[arguments.split]
     )
     if metric not in known:
-        raise UsageError(f"--metric {metric}: there is no such score in both; there are: {', '.join(known)}")
+        raise UsageError(f"--metric {metric}: expected a score of both sides, one of {', '.join(known)}")
     scores, problems = find_scores([pairs[0][0].record])
     referee = Referee(scores, resamples, problems=problems)
     found = referee.compare_pairs(pairs, arguments.split, metric)
@@ -80,7 +80,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def gather(place: Path) -> dict[int, Run]:
-    """The runs a person means by a path, by seed."""
+    """The runs that a path selects, by seed."""
     files = find_records(place)
     if not files:
         raise DataMissingError(
@@ -129,7 +129,7 @@ def pair_up(first: dict[int, Run], second: dict[int, Run]) -> Pairs:
 
 
 def require_comparable(first: Record, second: Record, split: str) -> None:
-    """Both must have answered the same questions, and be scored in the same way."""
+    """Check that both sides have the same test data and the same scoring."""
     for name in MUST_AGREE:
         mine, other = getattr(first, name), getattr(second, name)
         if mine != other:
@@ -157,7 +157,7 @@ def _listed(runs: dict[int, Run]) -> str:
 def describe(
     pairs: Pairs, found: Comparison, split: str, metric: str, wanted: float | None = None
 ) -> list[str]:
-    """What a person reads."""
+    """The comparison as text."""
     a, b = pairs[0][0].record, pairs[0][1].record
     before, after = ([run.record.scores[split][metric] for run in side] for side in zip(*pairs, strict=True))
     lines = [
@@ -178,17 +178,17 @@ def describe(
     reduction = "" if found.error_reduction is None else f", {found.error_reduction:.1f} % of A's error"
     lines.append(f"gain {found.gain:+.2f}{reduction}")
     if found.capped:
-        cut = f"{found.capped} of {2 * len(pairs)} runs met their cap on epochs"
-        lines.append(f"{MARK}: {cut}; the gain may be one of speed")
+        cut = f"{found.capped} of {2 * len(pairs)} runs reached their cap on epochs"
+        lines.append(f"{MARK}: {cut}; the gain may be a difference in training speed")
     lines += describe_main(found)
     power = describe_power(*scores_by_pair(pairs, split, metric), len(pairs), wanted)
     return [*lines, f"power          {power}", *describe_tests(found)]
 
 
 def describe_main(found: Comparison) -> list[str]:
-    """The interval and the p that a gain is judged by."""
+    """The confidence interval and the p-value that decide on the gain."""
     if found.main is None:
-        return ["main test      none: the counts of both sides are needed on the same test set"]
+        return ["main test      none: it needs the counts of both sides on the same test set"]
     over: str = found.main.basis
     if over == "examples" and len(found.seeds) < SEEDS_NEEDED:
         over += f" alone: an interval over seeds needs {SEEDS_NEEDED}"
@@ -209,7 +209,7 @@ def scores_by_pair(pairs: Pairs, split: str, metric: str) -> tuple[dict[int, flo
 
 
 def describe_tests(found: Comparison) -> list[str]:
-    """One line per interval and test; those that cannot be made say why."""
+    """One line per interval and test; if one cannot be computed, the line gives the reason."""
     lines = []
     if found.over_seeds:
         low, high = found.over_seeds.low, found.over_seeds.high
@@ -259,7 +259,7 @@ def as_json(
 
 
 def power_as_json(pairs: Pairs, split: str, metric: str, gain: float) -> dict[str, Any] | None:
-    """What these seeds can show, and how many a gain needs; with one pair nothing is known of it."""
+    """The gain that these seeds can detect, and how many seeds a gain needs; unknown for one pair."""
     deviation = deviation_of_gain(*scores_by_pair(pairs, split, metric))
     if deviation is None:
         return None

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench conll`: predicted chains in the columns that the reference scorer reads."""
+"""`python -m elmo_bench conll`: predicted chains as columns for the reference scorer."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def responses(key: Path, predictions: Path) -> Iterator[CoreferenceDocument]:
-    """Every document of the key with predicted chains in place of its own."""
+    """Every document of the key with the predicted chains instead of the gold ones."""
     found = {
         row["id"].text(): row["prediction"]
         for number, line in read_lines(predictions)
@@ -63,7 +63,7 @@ def responses(key: Path, predictions: Path) -> Iterator[CoreferenceDocument]:
 
 
 def read_clusters(prediction: Place, length: int) -> tuple[Cluster, ...]:
-    """Chains of mentions [start, end) of a document of so many tokens."""
+    """Chains of mentions [start, end), checked against the document's length."""
     clusters = []
     for chain in prediction.items():
         mentions = []

@@ -12,7 +12,7 @@ from elmo_bench.files import write_atomically
 HELP = """build the workspace and the report of the ablations in Weights & Biases
 
 A section for every experiment that shows runs in a table or figure, and the learning curves; runs with
-tracking=wandb fill them. Without an account, or offline, it says what it would build and writes the
+tracking=wandb fill them. Without an account, or offline, it prints what it would build and writes the
 specification to a file."""
 EXAMPLE = (
     "python -m elmo_bench dashboard --entity me --project elmo_bench\n"
@@ -21,8 +21,8 @@ EXAMPLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Whose, which project, and where the specification goes."""
-    parser.add_argument("--entity", help="whose project it is; your default one by default")
+    """The W&B entity and project, and the file of the specification."""
+    parser.add_argument("--entity", help="the W&B entity that owns the project (default: yours)")
     parser.add_argument("--project", default="elmo_bench", help="as tracking.project (default: %(default)s)")
     parser.add_argument(
         "--data", default="sample", metavar="SOURCE", help="of the runs (default: %(default)s)"
@@ -39,7 +39,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Save workspace and report, or write down what they would be."""
+    """Save workspace and report, or write their specification to a file."""
     from elmo_bench.catalog import list_tables, list_tasks
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
@@ -58,5 +58,5 @@ def run(arguments: argparse.Namespace) -> None:
     content = json.dumps(specify(project, sections), indent=1) + "\n"
     write_atomically(arguments.output, content.encode())
     asked = arguments.offline or is_offline
-    why = "asked to stay offline" if asked else "no W&B key is configured (wandb login)"
-    print(f"\nnothing was sent: {why}. This is what would be built: {arguments.output}")
+    why = "--offline was given" if asked else "no W&B key is configured (wandb login)"
+    print(f"\nnothing was sent: {why}. The specification is in {arguments.output}")

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench doctor`: is everything here that runs need, and does it compute what it should?"""
+"""`python -m elmo_bench doctor`: is everything that runs need installed, and does it compute correctly?"""
 
 from __future__ import annotations
 
@@ -20,22 +20,22 @@ from elmo_bench.config import PathsConfig
 from elmo_bench.files import nearest_directory
 from elmo_bench.types import BenchError, UsageError
 
-HELP = """check this machine and this installation: versions, processor, places, a tiny computation, W&B
+HELP = """check this machine and this installation: versions, processor, directories, a tiny computation, W&B
 
-Every line that is not `ok` says what to do. Exit code 1 where something keeps runs from working."""
+Every line that is not `ok` names the remedy. The exit code is 1 if something prevents runs."""
 EXAMPLE = "python -m elmo_bench doctor\n  python -m elmo_bench doctor paths.cache=/scratch/cache"
 
 OLDEST_PYTHON = (3, 11)
-OURS = "elmo_bench."  # begins the dotted path of every plug-in of this package
+OURS = "elmo_bench."  # prefix of the dotted path of every plug-in of this package
 LITTLE_ROOM = 5e9  # bytes
-TOLERANCE = 1e-5  # of the engine beside the plain model, as its tests have it
+TOLERANCE = 1e-5  # between the engine and the plain model, as in its tests
 FLAGS = ("avx2", "avx512f", "avx512_bf16", "amx_bf16")
 SELF_CHECK = ("Ruiz made a spectacular play .", "the play", "Grüße")
 
 
 @dataclass(frozen=True)
 class Check:
-    """One thing that was looked at."""
+    """The result of one check."""
 
     state: Literal["ok", "note", "problem"]
     what: str
@@ -44,12 +44,12 @@ class Check:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where to look."""
+    """The arguments; paths.NAME=DIR sets the directories to check."""
     take_overrides(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print one line per check, and what to do about those that are not well."""
+    """Print one line per check, and a remedy for every failed one."""
     paths = read_paths(arguments)
     checks = [
         *check_packages(),
@@ -97,12 +97,12 @@ def read_declared(project: Path) -> list[str]:
 
 
 def is_needed(requirement: Requirement) -> bool:
-    """Whether a requirement holds here without any extra."""
+    """Whether a requirement applies to this environment without any extra."""
     return requirement.marker is None or requirement.marker.evaluate({"extra": ""})
 
 
 def check_requirement(requirement: Requirement) -> list[Check]:
-    """What is wrong with one dependency: nothing, or that it is absent or out of bounds."""
+    """The fault of one dependency, absent or out of bounds; None if there is none."""
     remedy = f"pip install '{requirement}'"
     try:
         installed = importlib.metadata.version(requirement.name)
@@ -115,7 +115,7 @@ def check_requirement(requirement: Requirement) -> list[Check]:
 
 
 def check_hardware() -> Iterator[Check]:
-    """What PyTorch computes with."""
+    """The processor and the GPU that PyTorch uses."""
     import torch
 
     from elmo_bench.run.environment import count_cores, describe_processor
@@ -126,7 +126,7 @@ def check_hardware() -> Iterator[Check]:
     yield Check("ok", "torch", f"{torch.__version__}, {threads}")
     bf16 = any("bf16" in flag for flag in flags)
     yield Check(
-        "ok", "processor", f"{' '.join(flags) or 'no vector units known'}; bfloat16 {'yes' if bf16 else 'no'}"
+        "ok", "processor", f"{' '.join(flags) or 'unknown vector units'}; bfloat16 {'yes' if bf16 else 'no'}"
     )
     if torch.cuda.is_available():
         yield Check(
@@ -134,14 +134,14 @@ def check_hardware() -> Iterator[Check]:
         )
     elif torch.version.cuda:
         yield Check(
-            "note", "gpu", "none is seen", "trainer=gpu needs a driver for CUDA " + torch.version.cuda
+            "note", "gpu", "no GPU found", "trainer=gpu needs a driver for CUDA " + torch.version.cuda
         )
     else:
         yield Check("note", "gpu", "PyTorch was built without CUDA", "nothing to do for trainer=cpu")
 
 
 def check_places(paths: PathsConfig) -> Iterator[Check]:
-    """Which directories are there, which can be written to, and how much room is left."""
+    """Which directories exist, which are writable, and how much space is free."""
     for name in ("runs", "cache", "models", "records"):
         place = getattr(paths, name)
         parent = nearest_directory(place)
@@ -151,11 +151,11 @@ def check_places(paths: PathsConfig) -> Iterator[Check]:
             yield Check(
                 "problem",
                 f"paths.{name}",
-                f"{place} cannot be written to",
-                f"choose another place: paths.{name}=DIR",
+                f"{place} is not writable",
+                f"choose another directory: paths.{name}=DIR",
             )
         elif free < LITTLE_ROOM:
-            yield Check("note", f"paths.{name}", found, f"{spell_command('store', ['clean'])} makes room")
+            yield Check("note", f"paths.{name}", found, f"{spell_command('store', ['clean'])} frees space")
         else:
             yield Check("ok", f"paths.{name}", found)
     for source, (name, setting) in DIRECTORIES.items():
@@ -170,7 +170,7 @@ def check_directory(name: str, place: Path, remedy: str) -> Check:
     """A directory that only some runs need."""
     if place.is_dir():
         return Check("ok", f"paths.{name}", str(place))
-    return Check("note", f"paths.{name}", f"{place.resolve()} is not there", remedy)
+    return Check("note", f"paths.{name}", f"{place.resolve()} does not exist", remedy)
 
 
 def check_plugins() -> Iterator[Check]:
@@ -208,7 +208,7 @@ def check_computing() -> Check:
 
 
 def attempt(action: Callable[[], float]) -> float | Check:
-    """A number, or a failed check: whatever goes wrong here would go wrong in every run."""
+    """A number, or a failed check; any error here would also occur in every run."""
     try:
         return action()
     except (RuntimeError, ImportError, OSError) as error:
@@ -217,13 +217,13 @@ def attempt(action: Callable[[], float]) -> float | Check:
 
 
 def check_tracking() -> Check:
-    """Whether tracking=wandb would go online."""
+    """Whether tracking=wandb would work online."""
     from elmo_bench.run.tracking import has_wandb_key
 
     mode = os.environ.get("WANDB_MODE")
     if mode:
         return Check("ok", "wandb", f"WANDB_MODE={mode} decides")
     if has_wandb_key():
-        return Check("ok", "wandb", "a key is configured: tracking=wandb goes online")
-    remedy = "nothing to do: runs are kept offline (docs/DASHBOARD.md); wandb login makes them go online"
+        return Check("ok", "wandb", "a key is configured: tracking=wandb works online")
+    remedy = "nothing to do: runs are kept offline (docs/DASHBOARD.md); wandb login puts them online"
     return Check("note", "wandb", "no key is configured", remedy)

@@ -17,9 +17,9 @@ if TYPE_CHECKING:
 
 HELP = """write the layers of every token of a file with one tokenised sentence per line
 
-The output holds one float32 array (layers, tokens, dim) per line under the line's number, from 0: HDF5 in the
-layout of the reference implementation, or safetensors. A job that was stopped goes on where it was when the
-same command is given again."""
+The output holds one float32 array (layers, tokens, dim) per line under the line's index, from 0: HDF5 in the
+layout of the reference implementation, or safetensors. Run the same command again to resume a job that was
+stopped."""
 EXAMPLE = "python -m elmo_bench embed sentences.txt vectors.hdf5 --model results/models/small"
 
 TOKENS_AT_ONCE = 1 << 15
@@ -28,11 +28,13 @@ HEADER_PER_LINE = 70
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where from, where to, and with which model."""
+    """Input file, output file and model."""
     parser.add_argument(
-        "sentences", type=Path, metavar="IN", help="one sentence per line, tokens between blanks"
+        "sentences", type=Path, metavar="IN", help="one sentence per line, tokens separated by blanks"
     )
-    parser.add_argument("vectors", type=Path, metavar="OUT", help="a name in .hdf5, .h5 or .safetensors")
+    parser.add_argument(
+        "vectors", type=Path, metavar="OUT", help="file that ends in .hdf5, .h5 or .safetensors"
+    )
     parser.add_argument(
         "--model",
         type=Path,
@@ -40,11 +42,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a directory with options.json and weights, or the weight file",
     )
     parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="%(default)s")
-    parser.add_argument("--device", default="cpu", help="where to compute (default: %(default)s)")
+    parser.add_argument("--device", default="cpu", help="device to compute on (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Embed what is not embedded yet."""
+    """Embed the sentences that the output file still lacks."""
     lengths = [len(words) for words in _read_sentences(arguments.sentences)]
     if not lengths:
         raise DataError(f"{arguments.sentences}:1: expected at least one sentence, got an empty file")
@@ -62,9 +64,9 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         _fill(file, encoder, arguments.sentences)
     except KeyboardInterrupt as error:
-        raise InterruptedRunError(f"{file.path}: stopped; the same command goes on from here") from error
+        raise InterruptedRunError(f"{file.path}: stopped; run the same command again to resume") from error
     except OSError as error:
-        raise BenchError(f"{file.path}: {error}; the same command goes on from here") from error
+        raise BenchError(f"{file.path}: {error}; run the same command again to resume") from error
     print(f"wrote {len(lengths)} sentences, {sum(lengths)} tokens, {encoder.layer_count} layers: {file.path}")
 
 
@@ -103,7 +105,7 @@ def _fill(file: VectorFile, encoder: Encoder, path: Path) -> None:
 
 
 def _blocks(path: Path, first: int) -> Iterator[list[Words]]:
-    """Sentences from a line on, some tens of thousands of tokens at a time."""
+    """Blocks of sentences from a line onwards, some tens of thousands of tokens each."""
     block: list[Words] = []
     tokens = 0
     for line, words in enumerate(_read_sentences(path)):

@@ -12,13 +12,13 @@ from elmo_bench.types import UsageError, say_on_stderr
 
 HELP = """score the mean of the probabilities of several runs of one task on the same data; keep the record
 
-The paper's ensembles (Tables 8 and 9) are of this kind. Tasks whose head decodes whole structures, such as
-NER with its CRF, have no probabilities to average and say so."""
+The paper's ensembles (Tables 8 and 9) are computed in this way. A task whose head decodes whole structures,
+such as NER with its CRF, has no probabilities to average and is refused."""
 EXAMPLE = "python -m elmo_bench ensemble results/runs/snli/0123abcd4567-s*"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which runs, and where the predictions go; paths.data=DIR and so on where their files have moved."""
+    """The runs and the output directory; paths.data=DIR and so on if their files have moved."""
     take_overrides(parser)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="directories of finished runs")
     parser.add_argument(

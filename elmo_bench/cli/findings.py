@@ -1,4 +1,4 @@
-"""`python -m elmo_bench findings`: the paper's findings, and whether published runs bear them out."""
+"""`python -m elmo_bench findings`: the paper's findings, and whether published runs confirm them."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ from elmo_bench.report.published import GENERATED, read_published
 from elmo_bench.report.statistics import Score
 from elmo_bench.types import DamagedFileError, UsageError
 
-HELP = """the paper's findings as claims, and what published runs say of each: holds, contrary, undetermined,
-not converged, or not run, with the command that makes the runs
+HELP = """the paper's findings as claims, with the verdict of published runs on each: holds, contrary,
+undetermined, not converged, or not run, with the command that makes the runs
 
 The claims are files of conf/findings; --config-dir may add more. The exit code is 0 whatever the verdicts,
 and 1 where records are broken."""
@@ -28,16 +28,16 @@ SOURCES = ("open", "paper", "files", GENERATED)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which source; paths.records=DIR says where the records are."""
+    """The source; paths.records=DIR names the directory of the records."""
     take_overrides(parser)
     parser.add_argument(
-        "--source", choices=SOURCES, help="of the data; by default every source with published runs"
+        "--source", choices=SOURCES, help="source of the data (default: every source with published runs)"
     )
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Judge and print; broken records are named last."""
+    """Print the verdicts, then the broken records."""
     paths = read_paths(arguments)
     families = list_findings()
     if not families:
@@ -55,11 +55,11 @@ def run(arguments: argparse.Namespace) -> None:
         parts = ["\n".join(describe_findings(source, found, families)) for source, found in judged.items()]
         print("\n\n".join(parts))
     if broken := [*published.broken, *referee.problems]:
-        raise DamagedFileError("\n".join(["some records are broken, and no verdict has them:", *broken]))
+        raise DamagedFileError("\n".join(["some records are broken, and no verdict uses them:", *broken]))
 
 
 class Scores(Mapping[str, Score]):
-    """The score of every task, found when a test first asks for one: loading a task imports torch."""
+    """The score of every task, loaded when a test first needs one, because loading a task imports torch."""
 
     def __init__(self, records: Sequence[Record]) -> None:
         self.records = records

@@ -1,4 +1,4 @@
-"""Find the command, run it, and turn what goes wrong into an exit code."""
+"""Find the command, run it, and turn errors into exit codes."""
 
 from __future__ import annotations
 
@@ -13,24 +13,24 @@ from elmo_bench.config import nearest
 from elmo_bench.directories import add_directory
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
-LAUNCHERS = {  # Hydra reads their words, --help among them
+LAUNCHERS = {  # Hydra parses their arguments, including --help
     "run": "one run, a sweep, or an experiment of the paper",
     "pretrain": "train a biLM, or continue one on the text of a task",
 }
-COMMANDS = {  # in the order people meet them
-    "tasks": "what can be measured, on which data, and which of them are here",
-    "doctor": "check this machine and this installation, and say what to do",
+COMMANDS = {  # in the order of first use
+    "tasks": "list the tasks, their corpora, and which of them are available",
+    "doctor": "check this machine and this installation, and suggest remedies",
     "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "conll": "write a run's coreference predictions as a CoNLL-2012 file, for the reference scorer",
     "embed": "write the vectors of a file of sentences",
-    "neighbours": "what is near a word in context, and in GloVe",
+    "neighbours": "nearest neighbours of a word in context, and in GloVe",
     "predict": "apply a finished run to a new file",
     "ensemble": "score the mean of the probabilities of several runs",
     "publish": "copy records of finished runs to results/records",
     "summary": "published runs as a small table per task",
     "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
-    "findings": "the paper's findings, and what published runs say of each",
+    "findings": "the paper's findings, with the verdict of published runs on each",
     "compare": "paired tests of two runs or groups of runs",
     "dashboard": "the ablations as a workspace and a report of Weights & Biases",
     "store": "list or clean what the encoder has computed",
@@ -38,19 +38,19 @@ COMMANDS = {  # in the order people meet them
 
 
 class CommandParser(argparse.ArgumentParser):
-    """A parser whose help names the commands that work here."""
+    """A parser whose help spells the commands as this installation needs them."""
 
     def format_help(self) -> str:
         return name_commands(super().format_help())
 
 
 def start() -> int:
-    """What `elmo-bench` calls."""
+    """The entry point of `elmo-bench`."""
     return main(sys.argv[1:])
 
 
 def main(arguments: list[str]) -> int:
-    """Run one command, and answer with its exit code."""
+    """Run one command and return its exit code."""
     try:
         return run_command(arguments)
     except BenchError as error:
@@ -58,16 +58,16 @@ def main(arguments: list[str]) -> int:
         return error.exit_code
     except KeyboardInterrupt:
         return InterruptedRunError.exit_code
-    except BrokenPipeError:  # the reader of our output has seen enough
+    except BrokenPipeError:  # the program that reads our output has closed the pipe
         sys.stderr.close()
         return 0
-    except OSError as error:  # a full disk, a place that cannot be written to
+    except OSError as error:  # a full disk, a directory without write permission
         print(f"error: {error}", file=sys.stderr)
         return BenchError.exit_code
 
 
 def run_command(arguments: list[str]) -> int:
-    """Modules are imported only when their command is asked for."""
+    """Import a command's module only when the command is run."""
     if not arguments or arguments[0] in ("-h", "--help"):
         print(overview())
         return 0 if arguments else UsageError.exit_code
@@ -97,7 +97,7 @@ def run_command(arguments: list[str]) -> int:
 
 
 def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
-    """The words of a command line; overrides may stand anywhere among them."""
+    """Parse a command line; overrides may stand anywhere in it."""
     if parser.get_default("overrides") is None:
         arguments = parser.parse_args(words)
     else:
@@ -120,7 +120,7 @@ def overview() -> str:
             "",
             *lines,
             "",
-            "python -m elmo_bench COMMAND --help says more.",
+            "python -m elmo_bench COMMAND --help shows the help of a command.",
         ]
     )
     return name_commands(text)

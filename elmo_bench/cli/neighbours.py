@@ -1,4 +1,4 @@
-"""`python -m elmo_bench neighbours`: what is near a word in its sentence, and near it as a static vector."""
+"""`python -m elmo_bench neighbours`: nearest neighbours of a word in context, and of its static vector."""
 
 from __future__ import annotations
 
@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
 HELP = """nearest neighbours of a word in context, and in GloVe (the paper's Table 4)
 
-For some occurrences of the word in the corpus: the token occurrences with the highest cosine in one layer of
-the encoder. The corpus is encoded once, some thousand tokens at a time."""
+For some occurrences of the word in the corpus, it prints the token occurrences with the highest cosine in
+one layer of the encoder. The corpus is encoded once, some thousand tokens at a time."""
 EXAMPLE = (
     "python -m elmo_bench neighbours play --corpus wsd/semcor\n"
     "  python -m elmo_bench neighbours play --corpus text.txt.gz --encoder small --layer 2 --json\n"
@@ -29,7 +29,7 @@ AROUND = 14  # tokens shown on each side
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which word, where, by which encoder, and how much of it."""
+    """The word, the corpus, the encoder, and the number of results."""
     parser.add_argument("word", metavar="WORD")
     parser.add_argument(
         "--corpus",
@@ -37,8 +37,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a file of one tokenised sentence per line, plain or .gz; TASK or TASK/CORPUS; or world",
     )
     parser.add_argument("--encoder", default="small", help="as for `python run.py` (default: %(default)s)")
-    parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors; GloVe by default")
-    parser.add_argument("--sentence", help="the occurrence meant, tokens between blanks")
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors (default: GloVe)")
+    parser.add_argument("--sentence", help="look up this sentence instead, tokens separated by blanks")
     parser.add_argument(
         "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if another"
     )
@@ -51,23 +51,28 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--layer", type=int, metavar="N", help="the last by default; 0 knows no context")
     parser.add_argument(
-        "--queries", type=int, default=3, metavar="N", help="occurrences (default: %(default)s)"
+        "--layer", type=int, metavar="N", help="layer to compare; 0 has no context (default: last)"
     )
-    parser.add_argument("--count", type=int, default=5, metavar="N", help="neighbours (default: %(default)s)")
+    parser.add_argument(
+        "--queries", type=int, default=3, metavar="N", help="number of occurrences (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--count", type=int, default=5, metavar="N", help="number of neighbours (default: %(default)s)"
+    )
     parser.add_argument(
         "--candidates", choices=("any", "same", "other"), default="any", help="which words may be neighbours"
     )
     take_overrides(parser)
-    parser.add_argument("--json", action="store_true", help="print the record")
-    parser.add_argument("--record", action="store_true", help="keep it under paths.records")
+    parser.add_argument("--json", action="store_true", help="print the record as JSON")
+    parser.add_argument("--record", action="store_true", help="write the record to paths.records")
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Answer, print, and keep the record where that is asked for."""
+    """Compute and print the neighbours, and write the record if requested."""
     if arguments.queries < 1 or arguments.count < 1:
         raise UsageError("--queries and --count: expected at least 1")
     if arguments.other_word and not arguments.sentence:
-        raise UsageError("--word: it says which word of --sentence is meant; give a sentence too")
+        raise UsageError("--word: it selects a word of --sentence; give --sentence too")
     from elmo_bench.records import NeighboursRecord, read_record_of, write_record
     from elmo_bench.sweep.compose import compose
     from elmo_bench.sweep.neighbours import Question, Setting, answer, prepare
@@ -94,10 +99,10 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print("\n".join(describe(record, is_bold=sys.stdout.isatty())))
     if known:
-        say_on_stderr(f"already kept as {path}")
+        say_on_stderr(f"already written: {path}")
     elif path:
         write_record(path, record)
-        say_on_stderr(f"kept as {path}")
+        say_on_stderr(f"wrote {path}")
 
 
 def _read_ids(arguments: argparse.Namespace) -> dict[str, str | None] | None:
@@ -133,7 +138,7 @@ def describe(record: NeighboursRecord, is_bold: bool) -> Iterator[str]:
 
 
 def highlight(words: Sequence[str], position: int, is_bold: bool) -> str:
-    """The word in brackets, bold on a terminal, among those around it."""
+    """The word in brackets, bold on a terminal, with the words around it."""
     start, end = max(0, position - AROUND), position + 1 + AROUND
     marked = f"[{words[position]}]"
     shown = [

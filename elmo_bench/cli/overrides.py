@@ -11,14 +11,14 @@ from elmo_bench.config import PathsConfig
 
 OVERRIDE = re.compile(r"(\+{0,2}[A-Za-z_][\w@./]*=|~[A-Za-z_][\w@./]*)")
 
-DIRECTORIES = {  # by source: the path below which its corpora are expected, and how to name another one
+DIRECTORIES = {  # by source: the path of its corpora, and how to change it
     "open": ("data", "ELMO_BENCH_DATA=DIR or paths.data=DIR"),
     "paper": ("local", "paths.local=DIR"),
 }
 
 
 def take_overrides(parser: argparse.ArgumentParser) -> None:
-    """Let a command have overrides; `main` takes them out before argparse sees the other words."""
+    """Document overrides in a command's help; `main` removes them before argparse parses the rest."""
     parser.set_defaults(overrides=[])
     parser.epilog = (
         f"KEY=VALUE overrides the configuration as for `python run.py`: paths.records=DIR\n\n{parser.epilog}"
@@ -26,7 +26,7 @@ def take_overrides(parser: argparse.ArgumentParser) -> None:
 
 
 def split_overrides(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """The overrides among the words of a command line, and the others; an existing file is no override."""
+    """Split a command line into overrides and other arguments; an existing file is not an override."""
     chosen = [word for word in words if OVERRIDE.match(word) and not Path(word).exists()]
     return chosen, [word for word in words if word not in chosen]
 
@@ -39,7 +39,7 @@ def read_paths(arguments: argparse.Namespace) -> PathsConfig:
 
 
 def read_moved(arguments: argparse.Namespace) -> dict[str, Path]:
-    """Only the paths that the command line overrides: the others are those of the run."""
+    """Only the paths that the command line overrides; the run decides the others."""
     paths = read_paths(arguments)
     names = [word.partition("=")[0].lstrip("+").removeprefix("paths.") for word in arguments.overrides]
     return {name: getattr(paths, name) for name in names}

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 HELP = """apply a finished run to a file in the format of its task
 
-Writes one line of JSON per example, as the run's own predictions-test.jsonl; the run's own test file gives
-the run's own predictions. What the run was made from must still be there, unchanged."""
+Writes one line of JSON per example, in the format of the run's predictions-test.jsonl. The run's test file
+gives the same predictions as in the run. The files that the run was trained with must exist unchanged."""
 EXAMPLE = (
     "python -m elmo_bench predict results/runs/ner/0123abcd4567-s1 new.conll --output tagged.jsonl\n"
     "  python -m elmo_bench predict results/runs/ner/0123abcd4567-s1 sentences.txt --text --conventional"
@@ -28,34 +28,34 @@ EXAMPLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which run, on what, and in which form; paths.data=DIR and so on where its files have moved."""
+    """The run, the input and the output format; paths.data=DIR and so on if its files have moved."""
     take_overrides(parser)
     parser.add_argument("run", type=Path, metavar="RUN", help="the directory of a finished run")
     parser.add_argument(
-        "files", type=Path, nargs="+", metavar="FILE", help="several where a split of the task has several"
+        "files", type=Path, nargs="+", metavar="FILE", help="several if a split of the task has several"
     )
     parser.add_argument(
-        "--format", metavar="NAME", help="of the files; the format of the run's data by default"
+        "--format", metavar="NAME", help="format of the files (default: that of the run's data)"
     )
     parser.add_argument(
-        "--text", action="store_true", help="FILE has one sentence per line, its tokens between blanks"
+        "--text", action="store_true", help="FILE has one sentence per line, its tokens separated by blanks"
     )
-    parser.add_argument("--output", type=Path, metavar="OUT", help="standard output by default")
-    parser.add_argument("--words", action="store_true", help="write the sentences beside the predictions")
+    parser.add_argument("--output", type=Path, metavar="OUT", help="output file (default: standard output)")
+    parser.add_argument("--words", action="store_true", help="write the sentences next to the predictions")
     parser.add_argument(
         "--conventional", action="store_true", help="write the file that the task's scorer reads instead"
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Predict, write, and say what the predictions are worth where the file has gold."""
+    """Predict, write the predictions, and print their score if the file has gold labels."""
     from elmo_bench.run.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
     restored = restore(arguments.run, read_moved(arguments), say_on_stderr)
     task = restored.prepared.task
     if arguments.conventional and not isinstance(task, Rendering):
-        raise UsageError(f"task {restored.record.task}: there is no other format than lines of JSON")
+        raise UsageError(f"task {restored.record.task}: only JSON lines are supported")
     with tempfile.TemporaryDirectory() as folder:
         files = as_text(arguments, restored, Path(folder)) if arguments.text else arguments.files
         examples = read_file(restored, files, arguments.format)

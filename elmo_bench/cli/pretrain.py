@@ -18,5 +18,5 @@ Groups, and the choices of each (bilm=small, trainer=gpu, ...):
 
 
 def launch(words: list[str]) -> int:
-    """Start what the words ask for; Hydra reads them."""
+    """Start the training; Hydra parses the arguments."""
     return launch_training(name_commands(USAGE), words)

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench publish`: finished runs become records that are kept and committed."""
+"""`python -m elmo_bench publish`: copy the records of finished runs to the directory that is committed."""
 
 from __future__ import annotations
 
@@ -53,12 +53,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         nargs="*",
         type=Path,
         metavar="PLACE",
-        help="directories of runs or models; all of paths.runs and paths.models by default",
+        help="directories of runs or models (default: all in paths.runs and paths.models)",
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Publish, and say what was new, known or left out."""
+    """Publish, and print how many records were new, known or left out."""
     paths = read_paths(arguments)
     if arguments.places:
         finished = [read_finished(directory) for directory in arguments.places]
@@ -106,7 +106,7 @@ def read_ensemble(path: Path) -> Finished:
 
 
 def publish(item: Finished, target: Path) -> bool:
-    """Copy one record; false where it is published already."""
+    """Copy one record; false if it is published already."""
     if isinstance(item.record, Record):
         return publish_run(item.path, item.record, target)
     if isinstance(item.record, EnsembleRecord):

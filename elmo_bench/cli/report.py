@@ -1,4 +1,4 @@
-"""`python -m elmo_bench report`: the paper's tables and figures from what is published."""
+"""`python -m elmo_bench report`: the paper's tables and figures from published records."""
 
 from __future__ import annotations
 
@@ -22,29 +22,29 @@ from elmo_bench.types import DataMissingError, UsageError
 HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
 EXAMPLE = "python -m elmo_bench report                           # results/TABLES.md, index.html and more"
 
-LEAST_RESAMPLES = 100  # 95 % intervals of fewer are of a handful of values
+LEAST_RESAMPLES = 100  # with fewer, a handful of values decide a 95 % interval
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Where the report goes; paths.records=DIR says where the records are."""
+    """The output directory; paths.records=DIR names the directory of the records."""
     take_overrides(parser)
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
     add_resamples(parser)
 
 
 def add_resamples(parser: argparse.ArgumentParser) -> None:
-    """How often the bootstrap draws."""
+    """The option for the number of bootstrap resamples."""
     parser.add_argument(
         "--resamples",
         type=int,
         default=RESAMPLES,
         metavar="N",
-        help="of the bootstrap (default: %(default)s)",
+        help="number of bootstrap resamples (default: %(default)s)",
     )
 
 
 def read_resamples(arguments: argparse.Namespace) -> int:
-    """That number, if intervals can be made of so many."""
+    """The number of resamples, checked to suffice for intervals."""
     resamples: int = arguments.resamples
     if resamples < LEAST_RESAMPLES:
         raise UsageError(f"--resamples {resamples}: expected at least {LEAST_RESAMPLES}")
@@ -52,7 +52,7 @@ def read_resamples(arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the four files, and say what a reader should know first."""
+    """Write the four files, and print what a reader should know first."""
     resamples = read_resamples(arguments)
     directory = read_paths(arguments).records
     published = read_published(directory)

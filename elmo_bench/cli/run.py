@@ -10,8 +10,8 @@ USAGE = """One run: NER with ELMo on the built-in data, its baseline, a sweep, a
   python run.py task=ner elmo.lambda=0.001               NER with ELMo on the built-in data
   python run.py task=ner elmo=none                       its baseline
   python run.py -m task=ner elmo=none,paper seed=1,2,3   a sweep of six runs
-  python run.py -m +experiment=table1 plan=true          what the paper's Table 1 needs, and the hours
-  python run.py -m +experiment=table1                    run what of it is missing
+  python run.py -m +experiment=table1 plan=true          list the runs of the paper's Table 1 and the hours
+  python run.py -m +experiment=table1                    run those that are missing
   python run.py task=ner data=open                       on a real corpus
   python run.py task=ner debug=fast                      does it run at all?
   python run.py task=ner --cfg job                       every value that would be used
@@ -22,5 +22,5 @@ Groups, and the choices of each (elmo=none, data=open, ...):
 
 
 def launch(words: list[str]) -> int:
-    """Start what the words ask for; Hydra reads them."""
+    """Start the run or sweep; Hydra parses the arguments."""
     return launch_runs(name_commands(USAGE), words)

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench score`: the official score of anybody's predictions, as JSON."""
+"""`python -m elmo_bench score`: the official score of predictions from any system, as JSON."""
 
 from __future__ import annotations
 
@@ -30,11 +30,11 @@ HELP = "score a file of predictions as the official scorer of its task does"
 EXAMPLE = "python -m elmo_bench score ner tagged.txt\n  python -m elmo_bench score ner tagged.txt --check"
 
 Figures = dict[str, Any]
-Both = tuple[Scores, Scores]  # by this package and by another library, in percent
+Both = tuple[Scores, Scores]  # between this package and another library, in percent
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """One sub-command per kind of prediction; some can be checked by another library."""
+    """One sub-command per prediction format; some can be checked with another library."""
     checks = {
         "ner": ("seqeval", ner_check),
         "sst5": ("scikit-learn", sst5_check),
@@ -66,7 +66,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print the figures; with --check also those of another library, which must be the same."""
+    """Print the scores; with --check also those of another library, which must agree."""
     figures = arguments.figures(*arguments.files)
     if not arguments.check:
         print_figures(figures)
@@ -87,7 +87,7 @@ def print_figures(figures: Figures) -> None:
 
 
 def ner_figures(tagged: Path) -> Figures:
-    """What conlleval prints, to its two decimals, and the numbers of chunks behind it."""
+    """The scores that conlleval prints, with its two decimals, and the chunk counts behind them."""
     rows = [count_entities(sentence.gold, sentence.predicted) for sentence in read_scored(tagged)]
     counts, scores = sum_counts(rows), score_entities(rows)
     return {
@@ -113,12 +113,12 @@ def _ner_row(counts: Counts, scores: Scores, suffix: str) -> Figures:
 
 
 def srl_figures(gold: Path, predicted: Path) -> Figures:
-    """What srl-eval.pl prints, to its two decimals."""
+    """The scores that srl-eval.pl prints, with its two decimals."""
     rows = []
     for expected, found in _aligned_props(gold, predicted):
         propositions = {(one.predicate, one.lemma): one.phrases for one in found.propositions}
         for one in expected.propositions:
-            # As in the script: a predicate with another lemma, or none, has all its arguments missed.
+            # As in the script: a predicate whose lemma is wrong or absent has all its arguments missed.
             missing: tuple[Chunk, ...] = ()
             rows.append(count_arguments(one.phrases, propositions.get((one.predicate, one.lemma), missing)))
     counts, scores = sum_counts(rows), score_arguments(rows)
@@ -157,7 +157,7 @@ def _printed(scores: Scores, suffix: str) -> Figures:
 
 
 def squad_figures(dataset: Path, predictions: Path) -> Figures:
-    """What evaluate-v1.1.py prints, all digits of it; questions without an answer count as wrong."""
+    """The scores that evaluate-v1.1.py prints, with all digits; a question without an answer is wrong."""
     answers = read_answers(predictions)
     rows = [
         count_answer([answer.text for answer in question.answers], answers.get(question.id))
@@ -169,7 +169,7 @@ def squad_figures(dataset: Path, predictions: Path) -> Figures:
 
 
 def sst5_figures(trees: Path, predicted: Path) -> Figures:
-    """The percentage of sentences whose sentiment is right, of all and by label."""
+    """The percentage of sentences with the right sentiment, in total and by label."""
     pairs = _read_sentiment(trees, predicted)
     labels = sorted({gold for gold, _ in pairs})
     return {
@@ -227,8 +227,8 @@ def _read_answers(tagged: Path) -> list[tuple[Words, Words]]:
 
 
 def coref_figures(key: Path, response: Path) -> Figures:
-    """What the reference scorer prints, cut off after two decimals as it does, and the average of the F1."""
-    # scipy takes longer to load than all the other kinds take to score
+    """The scores that the reference scorer prints, truncated to two decimals, and the average F1."""
+    # loading scipy takes longer than scoring any of the other formats
     from elmo_bench.metrics.coreference import METRICS, PARTS, count_coreference
 
     pairs = _aligned_documents(key, response)
@@ -257,7 +257,7 @@ def _aligned_documents(
         found = documents.pop((gold.name, gold.part), None)
         place = f"{gold.name}, part {gold.part:03d}"
         if found is None:
-            raise DataError(f"{response}: expected the document {place} of {key}, got none of that name")
+            raise DataError(f"{response}: expected the document {place} of {key}, got none with this name")
         lengths = [sum(map(len, document.sentences)) for document in (gold, found)]
         if lengths[0] != lengths[1]:
             raise DataError(

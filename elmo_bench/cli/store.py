@@ -1,4 +1,4 @@
-"""`python -m elmo_bench store`: what the encoded sentences take on disk, and how to have it back."""
+"""`python -m elmo_bench store`: show the disk space of encoded sentences, and free it."""
 
 from __future__ import annotations
 
@@ -16,25 +16,25 @@ STORE = "store"  # below paths.cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The sub-commands list and clean; paths.cache=DIR says where the store is."""
+    """The sub-commands list and clean; paths.cache=DIR names the directory of the store."""
     take_overrides(parser)
     actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
     listing = actions.add_parser("list", help="show encoder, data, size and age of every unit")
     listing.set_defaults(act=show)
     cleaning = actions.add_parser("clean", help="delete units; what a run needs is computed again")
     which = cleaning.add_mutually_exclusive_group(required=True)
-    which.add_argument("--all", action="store_true", help="all of them")
-    which.add_argument("--encoder", metavar="NAME", help="those of one encoder: its name or fingerprint")
+    which.add_argument("--all", action="store_true", help="delete all units")
+    which.add_argument("--encoder", metavar="NAME", help="units of one encoder, by name or fingerprint")
     cleaning.set_defaults(act=clean)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Do what was asked for."""
+    """Execute the sub-command."""
     arguments.act(arguments)
 
 
 def show(arguments: argparse.Namespace) -> None:
-    """One line per unit, and the sum."""
+    """One line per unit, and the total."""
     root = read_paths(arguments).cache / STORE
     units = list_units(root)
     if not units:
@@ -53,7 +53,7 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def clean(arguments: argparse.Namespace) -> None:
-    """Delete the chosen units and say how much that freed."""
+    """Delete the chosen units and print how much space that freed."""
     root = read_paths(arguments).cache / STORE
     units = list_units(root)
     name = arguments.encoder
@@ -62,13 +62,13 @@ def clean(arguments: argparse.Namespace) -> None:
     ]
     if units and not chosen:
         known = ", ".join(sorted({f"{unit.encoder} ({unit.fingerprint[:12]})" for unit in units}))
-        raise UsageError(f"--encoder {name}: nothing is stored of it; there is {known}")
+        raise UsageError(f"--encoder {name}: nothing is stored for it; the store has {known}")
     freed = 0
     for unit in chosen:
         if remove_unit(unit.directory):
             freed += unit.bytes
         else:
-            print(f"{unit.directory} is being filled by another process and stays")
+            print(f"{unit.directory} is being filled by another process and is kept")
     print(f"{in_units(freed)} freed in {root}")
 
 

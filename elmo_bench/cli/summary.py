@@ -19,10 +19,10 @@ EXAMPLE = "python -m elmo_bench summary --source open --task ner"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which records; paths.records=DIR says where they are."""
+    """The records to show; paths.records=DIR names their directory."""
     take_overrides(parser)
-    parser.add_argument("--task", help="of this task alone")
-    parser.add_argument("--source", help="on data of this source alone: sample, open, paper or files")
+    parser.add_argument("--task", help="show only this task")
+    parser.add_argument("--source", help="show only data of this source: sample, open, paper or files")
     parser.add_argument(
         "--gains", action="store_true", help="one Markdown row per task: the gain of the paper's ELMo setting"
     )
@@ -50,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def print_gains(arguments: argparse.Namespace) -> None:
-    """Print the gains of one source, and draw them where a file is named."""
+    """Print the gains of one source, and draw them if a file is named."""
     if not arguments.source or arguments.task:
         raise UsageError(
             "--gains: needs --source and takes no --task; the gains of a source are shown together"

@@ -1,4 +1,4 @@
-"""`python -m elmo_bench tasks`: what can be measured, on which data, and which of them are here."""
+"""`python -m elmo_bench tasks`: list the tasks, their corpora, and which of them are available."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ from textwrap import fill
 from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
 from elmo_bench.config import HubConfig, PathsConfig, TaskConfig
 
-HELP = """list the tasks with their sources and corpora: are the data here, which licence, how to get them
+HELP = """list the tasks with their sources and corpora: are the data available, which licence, how to get it
 
 A corpus marked * is what data=SOURCE means by itself. `generated`: this project writes it when first used;
-`hub`: it is fetched when first used."""
+`hub`: it is downloaded when first used."""
 EXAMPLE = (
     "python -m elmo_bench tasks\n"
     "  python -m elmo_bench tasks ner --json\n"
     "  python -m elmo_bench tasks paths.data=/corpora"
 )
-OWN = "files"  # the source that has no place of its own
+OWN = "files"  # the source without a directory of its own
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ class CorpusStatus:
     format: str
     state: dict[str, str]  # by split: here, generated, hub, missing or own
     files: dict[str, list[str]]  # by split
-    hub: str | None  # where it comes from when nobody has put files in place
+    hub: str | None  # the origin if the user has not provided files
     licence: str
     get: str
     note: str
@@ -44,8 +44,8 @@ class CorpusStatus:
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Which tasks, where to look, and for whom."""
-    parser.add_argument("tasks", nargs="*", metavar="TASK", help="all of them by default")
+    """The tasks to list, the paths, and the output format."""
+    parser.add_argument("tasks", nargs="*", metavar="TASK", help="tasks to list (default: all)")
     take_overrides(parser)
     parser.add_argument("--json", action="store_true", help="for programs")
 
@@ -75,7 +75,7 @@ def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]
         default, corpora = read_corpora(task, source)
         for name, corpus in corpora.items():
             files_of = locate(corpus, source, paths)
-            # As when it is read: whoever has begun to put files in place does not want the Hub's.
+            # As in a run: if the user has provided some of the files, the Hub is not used.
             is_begun = any(file.exists() for files in files_of.values() for file in files)
             elsewhere = "hub" if corpus.hub and not is_begun else "missing"
             absent = {"sample": "generated", OWN: "own"}.get(source, elsewhere)
@@ -98,7 +98,7 @@ def find_corpora(task: TaskConfig, paths: PathsConfig) -> Iterator[CorpusStatus]
 
 
 def describe_hub(hub: HubConfig) -> str:
-    """A repository and its revision, as a person writes them."""
+    """A repository and its revision, in readable form."""
     return f"{hub.repository} at {hub.revision[:12]}"
 
 
@@ -111,7 +111,7 @@ def as_plain(task: TaskConfig, corpora: list[CorpusStatus]) -> Mapping[str, obje
 
 
 def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
-    """One task for people: a line per corpus, and below it what is needed to get the missing ones."""
+    """One task as text: a line per corpus, and below it how to get what is missing."""
     lines = [f"{task.name}  {task.title}  ({task.plugin})"]
     width = max(len(corpus.corpus) for corpus in corpora) + 1
     formats = max(len(corpus.format) for corpus in corpora)
@@ -133,7 +133,7 @@ def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
 
 
 def describe_directories(sources: Collection[str], paths: PathsConfig) -> list[str]:
-    """Where the corpora of some sources are expected, and how to say that they are elsewhere."""
+    """The directories where corpora are expected, and how to change them."""
     lines = [
         f"data={source}: expected below {getattr(paths, name).resolve()}; {setting} names another directory"
         for source, (name, setting) in DIRECTORIES.items()
@@ -143,7 +143,7 @@ def describe_directories(sources: Collection[str], paths: PathsConfig) -> list[s
 
 
 def in_words(state: Mapping[str, str]) -> str:
-    """The state of the splits, briefly where all are alike."""
+    """The state of the splits; one word if all have the same state."""
     if set(state.values()) == {"own"}:
         return "yours"
     if len(set(state.values())) == 1:

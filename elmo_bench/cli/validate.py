@@ -1,4 +1,4 @@
-"""`python -m elmo_bench validate`: what would go wrong with a run, before it computes."""
+"""`python -m elmo_bench validate`: find the errors of a run before it computes anything."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from elmo_bench.types import say_on_stderr
 
 HELP = """check the data, weights and configuration of one run of `python run.py` before any computing
 
-Every file is read, gold is scored against itself, labels and sizes are compared, the head is built. With
-data=paper a warning names every input that stands for one of the paper's. Exit code
-0 where all is well, else that of the first fault: 2 the command, 3 missing data, 1 the content of a file."""
+It reads every file, scores the gold labels against themselves, compares labels and sizes, and builds the
+head. With data=paper a warning names every input that replaces one of the paper's. The exit code is 0 if
+there is no fault, else that of the first fault: 2 the command, 3 missing data, 1 the content of a file."""
 EXAMPLE = (
     "python -m elmo_bench validate task=ner\n"
     "  python -m elmo_bench validate task=ner data=open encoder=small elmo.layers=2"
@@ -20,12 +20,12 @@ EXAMPLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The words that run.py takes."""
+    """The overrides that run.py takes."""
     take_overrides(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Print what every part of the run looks like; the first fault decides the exit code."""
+    """Print a description of every part of the run; the first fault decides the exit code."""
     from elmo_bench.sweep.compose import compose
 
     config = read_config(RunConfig, compose(arguments.overrides))
@@ -48,4 +48,4 @@ def run(arguments: argparse.Namespace) -> None:
         raise type(first)(
             f"{len(faults)} part(s) of this run cannot work: {', '.join(f.part for f in faults)}"
         )
-    print("nothing was found wrong")
+    print("OK: no problems found")

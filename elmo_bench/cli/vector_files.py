@@ -1,8 +1,9 @@
-"""Files of vectors, laid out first and then filled in order, so that a killed job goes on where it was.
+"""Files of vectors, laid out first and then filled in order, so that a killed job can be resumed.
 
-All sizes are known once the tokens are counted. The file is therefore made whole, without values, and every
-sentence is written to its own place; nothing that describes the file changes while it is filled, and neither
-kill -9 nor a full disk can damage it. HDF5 has the layout of the reference implementation's dumps.
+All sizes are known once the tokens are counted. The file is therefore created at its full size, without
+values, and every sentence is written at its own offset. Nothing that describes the file changes while it is
+filled, so neither kill -9 nor a full disk can damage it. HDF5 has the layout of the reference
+implementation's dumps.
 """
 
 from __future__ import annotations
@@ -30,7 +31,7 @@ FLOAT_BYTES = 4
 
 @dataclass(frozen=True)
 class Layout:
-    """What a file of vectors holds: one (layers, tokens, dim) array per line, by line number."""
+    """The content of a file of vectors: one (layers, tokens, dim) array per line, by line index."""
 
     lengths: Sequence[int]  # tokens of each line
     layers: int
@@ -38,16 +39,16 @@ class Layout:
     identity: str  # of the sentences and the encoder
 
     def shape(self, line: int) -> tuple[int, int, int]:
-        """Of one line's array."""
+        """The shape of one line's array."""
         return (self.layers, self.lengths[line], self.dim)
 
     def byte_count(self, first: int = 0) -> int:
-        """Of all values from a line on."""
+        """The number of bytes of all values from a line onwards."""
         return self.layers * self.dim * FLOAT_BYTES * sum(self.lengths[first:])
 
 
 class VectorFile:
-    """A laid-out file being filled; its last name appears only when it is complete."""
+    """A laid-out file being filled; it gets its final name only when it is complete."""
 
     def __init__(self, path: Path, layout: Layout) -> None:
         if path.suffix not in SUFFIXES:
@@ -60,7 +61,7 @@ class VectorFile:
         self._progress = path.with_name(path.name + ".part.json")
 
     def is_complete(self) -> bool:
-        """Whether the file is there with exactly this content; another content is refused."""
+        """Whether the file exists with exactly this content; a file with other content is refused."""
         if not self.path.exists():
             return False
         if _read_identity(self.path) != self.layout.identity:
@@ -79,7 +80,7 @@ class VectorFile:
             return 0
 
     def fill(self, blocks: Iterator[Sequence[NDArray[np.float32]]]) -> Iterator[int]:
-        """Write block after block from the first line not done; gives the number of lines done so far."""
+        """Write block after block from the first line not done; yields the number of lines done so far."""
         line = self.lines_done()
         if line == 0:
             self._lay_out()
@@ -110,7 +111,7 @@ class VectorFile:
         write_atomically(self._progress, json.dumps(progress).encode())
 
     def _places(self, first: int) -> Iterator[int]:
-        """The byte offset of each line's values, from a line on."""
+        """The byte offset of each line's values, from a line onwards."""
         lines = range(first, len(self.layout.lengths))
         if self.path.suffix in HDF5_SUFFIXES:
             with h5py.File(self._unfinished, "r") as file:
@@ -150,7 +151,7 @@ def _lay_out_safetensors(path: Path, layout: Layout) -> None:
 
 
 def _read_identity(path: Path) -> str | None:
-    """What a file says it holds; None for a file of somebody else's."""
+    """The description stored in a file; None if another program wrote the file."""
     try:
         if path.suffix in HDF5_SUFFIXES:
             with h5py.File(path, "r") as file:

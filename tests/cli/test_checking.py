@@ -116,7 +116,7 @@ def test_the_doctor_says_where_corpora_are_expected(
 ) -> None:
     assert main(["doctor", cache, f"paths.data={tmp_path / 'absent'}"]) == 0
     printed = capsys.readouterr().out
-    assert f"{tmp_path / 'absent'} is not there" in printed
+    assert f"{tmp_path / 'absent'} does not exist" in printed
     assert "only data=open needs it: ELMO_BENCH_DATA=DIR or paths.data=DIR" in printed
 
 
@@ -125,7 +125,7 @@ def test_a_place_that_cannot_be_written_to_is_a_problem(
 ) -> None:
     monkeypatch.setattr(doctor.os, "access", lambda place, mode: False)
     assert main(["doctor"]) == 1
-    assert "choose another place: paths.runs=DIR" in capsys.readouterr().out
+    assert "choose another directory: paths.runs=DIR" in capsys.readouterr().out
 
 
 def test_a_run_that_would_work_is_described(capsys: pytest.CaptureFixture[str], cache: str) -> None:
@@ -134,7 +134,7 @@ def test_a_run_that_would_work_is_described(capsys: pytest.CaptureFixture[str], 
     assert "gold scores 100.00" in printed
     assert "layers 0 to 2, 16 dimensions; it will be pre-trained when first needed" in printed
     assert "NerHead" in printed
-    assert printed.endswith("nothing was found wrong\n")
+    assert printed.endswith("OK: no problems found\n")
 
 
 def test_the_place_of_a_baseline_is_known_before_it_runs(

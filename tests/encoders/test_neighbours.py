@@ -156,7 +156,7 @@ def test_a_sentence_of_ones_own_is_asked_about(places: list[str], capsys: pytest
 def test_a_record_is_kept_once_beside_those_of_runs(
     places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    for said in ("kept as", "already kept as"):
+    for said in ("wrote", "already written"):
         assert main([*places, "--record", f"paths.records={tmp_path / 'records'}"]) == 0
         assert capsys.readouterr().err.splitlines()[-1].startswith(said)
     ((path, record),) = read_records_of(NeighboursRecord, tmp_path / "records")
