@@ -1,1 +1,1 @@
-"""From frozen encoders to what a head reads: encode once, store, mix, inject."""
+"""From frozen encoders to the input of a head: encode once, store, mix, inject."""

@@ -1,4 +1,4 @@
-"""BiLMs that exist as files, a model directory or a published pair, and biLMs with random weights."""
+"""BiLMs from files (a model directory or a published pair of files), and biLMs with random weights."""
 
 from __future__ import annotations
 
@@ -30,10 +30,10 @@ class BilmPlugin(EncoderPlugin):
 
     @abstractmethod
     def locate(self, context: EncoderContext) -> tuple[Path, Path]:
-        """The files of options and weights."""
+        """The paths of the options file and the weight file."""
 
     def sizes(self, context: EncoderContext) -> BilmOptions:
-        """What decides the shape of every array."""
+        """The sizes that decide the shape of every array."""
         return read_options(self.locate(context)[0])
 
     def untrained(self, context: EncoderContext) -> EncoderPlugin:
@@ -82,7 +82,7 @@ class FileBilm(BilmPlugin):
 
 @dataclass(frozen=True, kw_only=True)
 class RandomBilm(BilmPlugin):
-    """A biLM of given sizes with random weights, the same ones each time; made below paths.cache."""
+    """A biLM of given sizes with random weights, the same in every run; written below paths.cache."""
 
     architecture: BilmOptions
 
@@ -99,7 +99,7 @@ class RandomBilm(BilmPlugin):
 def bilm_card(
     name: str, fingerprint: str, layers: int, projection_dim: int, parameters: int | None = None
 ) -> EncoderCard:
-    """The card of a biLM: its layers and the context-free one, of both directions side by side."""
+    """The card of a biLM: its LSTM layers and layer 0, each with both directions concatenated."""
     return EncoderCard(name, fingerprint, layers + 1, 2 * projection_dim, True, parameters)
 
 
@@ -107,7 +107,7 @@ def bilm_card(
 def _read(
     options: Path, weights: Path, _options_state: FileState, _weights_state: FileState, precision: Precision
 ) -> tuple[BiLM, str]:
-    """A model and its fingerprint, read once for all runs of a process while its files do not change."""
+    """A model and its fingerprint, read once per process as long as the files do not change."""
     model = load_bilm(options, weights)
     return model, fingerprint_model(model, "reset", precision)
 

@@ -15,13 +15,13 @@ def load_plugin(config: EncoderConfig) -> EncoderPlugin:
 
 
 def choose_plugin(config: EncoderConfig, context: EncoderContext) -> EncoderPlugin:
-    """The encoder that is asked for, or its untrained twin."""
+    """The configured encoder, or its untrained twin."""
     plugin = load_plugin(config)
     return plugin.untrained(context) if config.untrained else plugin
 
 
 def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, say: Say) -> FoundEncoder:
-    """The encoder that the configuration names; one that does not exist yet is made."""
+    """The encoder that the configuration names; it is made if it does not exist yet."""
     context = EncoderContext(config.full_name, paths, trainer, say)
     return choose_plugin(config, context).find(context)
 

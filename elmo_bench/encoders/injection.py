@@ -1,4 +1,4 @@
-"""Where ELMo enters a head: before its first RNN, after it, at both places or nowhere."""
+"""The injection points of ELMo in a head: before its first RNN, after it, both, or none."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ PLACES = {"none": (), "input": ("input",), "output": ("output",), "both": ("inpu
 
 
 class Injection(nn.Module):
-    """One scalar mix per place, shared by all streams; an absent place has width 0."""
+    """One scalar mix per injection point, shared by all streams; an unused point has width 0."""
 
     def __init__(self, elmo: ElmoConfig, layer_count: int, dim: int) -> None:
         super().__init__()
@@ -30,18 +30,18 @@ class Injection(nn.Module):
         )
 
     def forward(self, streams: Mapping[str, Stream]) -> dict[str, Injected]:
-        """Mix every stream once per place."""
+        """Mix every stream once per injection point."""
         return {
             name: Injected(self._mix("input", stream), self._mix("output", stream), stream.mask)
             for name, stream in streams.items()
         }
 
     def penalty(self) -> Tensor:
-        """Σ ‖w‖² over the places, to be multiplied by λ."""
+        """Σ ‖w‖² over the injection points, to be multiplied by λ."""
         return sum((mix.penalty() for mix in self._each().values()), start=torch.zeros(()))
 
     def learnt(self) -> dict[str, dict[str, list[float] | float]]:
-        """s = softmax(w) and γ of every place, for the record."""
+        """s = softmax(w) and γ of every injection point, for the record."""
         return {
             place: {"weights": mix.weights(), "gamma": float(mix.gamma.detach())}
             for place, mix in self._each().items()

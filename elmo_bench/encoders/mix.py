@@ -28,7 +28,7 @@ class ScalarMix(nn.Module):
         super().__init__()
         self.layer_count = layer_count
         self.only = chosen_layer(layers, layer_count)
-        # Without a mix there is nothing to normalise: the authors' code gives the bare layer (bilm-tf,
+        # Without a mix there is nothing to normalise: the authors' code returns the layer itself (bilm-tf,
         # weight_layers with use_top_only), and so does "last only" in the paper.
         self.layer_norm = layer_norm and self.only is None
         self.w = nn.Parameter(torch.zeros(layer_count)) if self.only is None else None
@@ -51,11 +51,11 @@ class ScalarMix(nn.Module):
         return dropped
 
     def penalty(self) -> Tensor:
-        """‖w‖², to be multiplied by λ; 0 where one layer was chosen and there is no w."""
+        """‖w‖², to be multiplied by λ; 0 if one layer was chosen, because then there is no w."""
         return self.gamma.new_zeros(()) if self.w is None else self.w.square().sum()
 
     def weights(self) -> list[float]:
-        """s, one share per layer of the encoder."""
+        """s, one weight per layer of the encoder."""
         if self.w is None:
             return [float(layer == self.only) for layer in range(self.layer_count)]
         return [float(share) for share in self.w.detach().softmax(dim=0)]
@@ -71,7 +71,7 @@ def chosen_layer(layers: Literal["all", "last"] | int, layer_count: int) -> int 
         return layers
     raise UsageError(
         f"elmo.layers={layers} does not exist: this encoder has layers 0 to {layer_count - 1}; "
-        f"give all, last or one of those numbers"
+        f"give all, last or one of these indices"
     )
 
 

@@ -1,4 +1,4 @@
-"""In which batches and shards a file's sentences are encoded: a function of their set alone."""
+"""Assign a file's sentences to batches and shards; the result depends only on their set."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from dataclasses import dataclass
 
 from elmo_bench.types import Words
 
-BATCH_TOKENS = 16_384  # enough to keep an encoder's lanes full; an encoder may cut it further
+BATCH_TOKENS = 16_384  # enough to keep an encoder's lanes full; an encoder may split it further
 
 
 @dataclass(frozen=True)
 class Shard:
-    """Some batches that are encoded, written and verified as one."""
+    """Batches that are encoded, written and verified together."""
 
-    batches: tuple[range, ...]  # positions in Plan.sequences
+    batches: tuple[range, ...]  # indices into Plan.sequences
     tokens: int
 
 
@@ -25,9 +25,9 @@ class Shard:
 class Plan:
     """Distinct sequences, shortest first, cut into batches and shards.
 
-    What comes out of an encoder may differ in its last bits with the company a sentence is encoded in, so
-    the company is fixed: however a store is filled, and however often that is interrupted, the same
-    sentences give the same bytes.
+    The vectors of a sentence may differ in their last bits depending on the other sentences of its batch.
+    The batches are therefore fixed: the same sentences give the same bytes, no matter how a store is
+    filled and how often that is interrupted.
     """
 
     sequences: tuple[Words, ...]

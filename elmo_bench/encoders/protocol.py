@@ -1,4 +1,4 @@
-"""What an encoder is: settings that find it, a card that describes it, and layers for every token.
+"""The interface of encoders: settings that find one, a card that describes it, and layers for every token.
 
 A plug-in is one class. It subclasses `EncoderPlugin`, it is a frozen dataclass whose fields are its settings,
 and a file of conf/encoder names it (docs/EXTENDING.md has an example).
@@ -26,18 +26,18 @@ Layers = NDArray[np.float32]
 
 @dataclass(frozen=True)
 class EncoderCard:
-    """What a run knows of an encoder before it encodes anything; enough to read a complete store."""
+    """The description of an encoder that is not loaded; it suffices to read a complete store."""
 
     name: str
-    fingerprint: str  # changes with whatever decides a vector: weights, settings, version of the code
+    fingerprint: str  # changes with everything that affects a vector: weights, settings, version of the code
     layer_count: int
     dim: int
     repeats_halves: bool = False  # layer 0 is [x; x], as the biLM's context-free layer is; stored once
-    parameters: int | None = None  # number of weights, where it is known
+    parameters: int | None = None  # number of weights, if known
 
 
 class Encoder(Protocol):
-    """A loaded, frozen encoder; its answer is, bit for bit, a function of the sentences of one call."""
+    """A loaded, frozen encoder; the same sentences in one call give bit-identical layers."""
 
     fingerprint: str
     layer_count: int
@@ -70,11 +70,11 @@ class PlannedEncoder:
 
 @dataclass(frozen=True)
 class EncoderContext:
-    """What a plug-in may use besides its settings."""
+    """What a plug-in may use in addition to its settings."""
 
-    name: str  # of the file in conf/encoder
+    name: str  # the name of the file in conf/encoder
     paths: PathsConfig
-    trainer: TrainerConfig  # of encoders that are trained first
+    trainer: TrainerConfig  # the directory of encoders that are trained first
     say: Say
 
 
@@ -94,7 +94,7 @@ class EncoderPlugin(ABC):
         return None
 
     def untrained(self, context: EncoderContext) -> EncoderPlugin:
-        """The encoder's twin of the same sizes with random weights, the same ones each time."""
+        """The encoder's twin of the same sizes with random weights, the same in every run."""
         raise UsageError(
             f"encoder.untrained=true: expected a biLM, got {type(self).__name__}, which has no twin with "
             "random weights; leave the key out, or choose another encoder"
@@ -113,7 +113,7 @@ class EncoderPlugin(ABC):
 
         It hashes the settings, the name and version of the algorithm (change it when the vectors change), and
         `content`, such as the sha256 of a weight file. `without` names settings that do not change a vector,
-        and all paths: what lies there counts, not where it lies.
+        and all paths: the content of a file counts, not its location.
         """
         settings = TypeAdapter(type(self)).dump_python(self, exclude=set(without))
         return hash_value([algorithm, settings, *content])

@@ -1,4 +1,4 @@
-"""BiLMs that are made when a run first needs them: pre-trained on the generated world, or left untrained."""
+"""BiLMs that are made when a run first needs them: pre-trained on the generated world, or untrained."""
 
 from __future__ import annotations
 
@@ -14,14 +14,14 @@ from elmo_bench.encoders.protocol import EncoderContext, PlannedEncoder
 from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.sources import generate_world
 
-RECORD_FILE = "record.json"  # pre-training writes it last
+RECORD_FILE = "record.json"  # written last by pre-training
 
 
 @dataclass(frozen=True, kw_only=True)
 class PretrainedBilm(BilmPlugin):
     """`encoder=sample`: pre-trained on the generated world's text, below paths.cache.
 
-    The directory's name has a hash of what decides the weights.
+    The directory's name contains a hash of everything that decides the weights.
     """
 
     bilm: BilmConfig
@@ -43,12 +43,12 @@ class PretrainedBilm(BilmPlugin):
         return PlannedEncoder(bilm_card(context.name, "", sizes.layers, sizes.projection_dim), target)
 
     def make(self, context: EncoderContext) -> Path:
-        """The model's directory, filled if it is not there yet."""
+        """The model's directory; the model is trained if it does not exist yet."""
         world = self.world(context)
         target = self.target(context, world)
         if (target / RECORD_FILE).is_file():
             return target
-        # Imported only to train: pre-training brings Lightning along.
+        # Imported only for training, because pre-training imports Lightning.
         from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
 
         config = PretrainConfig(bilm=self.bilm, trainer=context.trainer)
@@ -65,7 +65,7 @@ class PretrainedBilm(BilmPlugin):
 
 @dataclass(frozen=True, kw_only=True)
 class UntrainedBilm(BilmPlugin):
-    """`encoder=untrained`: the untrained twin of `sample` under the name that published runs have."""
+    """`encoder=untrained`: the untrained twin of `sample`, under the name in published records."""
 
     bilm: BilmConfig
 

@@ -1,7 +1,7 @@
-"""The files of a store: shards that are whole or not there, each beside its checksum.
+"""The files of a store: shards that are either complete or absent, each with a checksum file.
 
-One unit is one directory: `unit.json` says what it holds, `00000.npy` is a flat array, and `00000.sha256`
-is that file's checksum in the form `sha256sum -c` reads. A shard without its checksum does not count.
+One unit is one directory: `unit.json` describes its content, `00000.npy` is a flat array, and `00000.sha256`
+is that file's checksum in the form `sha256sum -c` reads. A shard without a checksum is ignored.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import BenchError, BusyError
 
 FORMAT = 1
-"""Raised when the same unit would be planned or written in another way."""
+"""Increase it when the plan or the file format of a unit changes."""
 
 Values = NDArray[np.floating[Any]]
 
@@ -34,8 +34,8 @@ class UnitFiles:
     """One directory of shards, made for one identity and one plan."""
 
     directory: Path
-    identity: Mapping[str, Any]  # what decides the bytes
-    about: Mapping[str, Any]  # for people: names and sizes
+    identity: Mapping[str, Any]  # everything that decides the bytes
+    about: Mapping[str, Any]  # for display: names and sizes
     sizes: Sequence[int]  # values per shard
     dtype: np.dtype[Any]
 
@@ -43,12 +43,12 @@ class UnitFiles:
     def below(
         cls, root: Path, identity: Mapping[str, Any], about: Mapping[str, Any], sizes: Sequence[int]
     ) -> UnitFiles:
-        """The unit of that identity; its directory's name is the hash of it."""
+        """The unit of an identity; the hash of the identity is the directory's name."""
         directory = root / hash_value(identity)[:24]
         return cls(directory, identity, about, sizes, np.dtype(identity["dtype"]))
 
     def faults(self, numbers: Sequence[int]) -> dict[int, str]:
-        """What is wrong with those of the shards that cannot be used, after reading every byte."""
+        """The faults of the unusable shards, found by reading every byte."""
         reason = self._wrong_description()
         if reason:
             return dict.fromkeys(numbers, reason)
@@ -57,7 +57,7 @@ class UnitFiles:
             return {number: fault for number, fault in zip(numbers, found, strict=True) if fault}
 
     def begin(self) -> None:
-        """Make the directory ready to be filled; shards under another description are removed."""
+        """Prepare the directory for writing; remove shards that have another description."""
         try:
             self.directory.mkdir(exist_ok=True)
         except OSError as error:
@@ -81,8 +81,8 @@ class UnitFiles:
         _write(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
 
     def map(self, number: int) -> Values:
-        """One shard as an array over its file."""
-        # Copy on write: torch refuses read-only memory, and nothing here writes to it.
+        """One shard as a memory-mapped array."""
+        # Copy on write, because torch refuses read-only memory; this package never writes to it.
         values: Values = np.load(self._path(number), mmap_mode="c", allow_pickle=False)
         return values.view(np.ndarray)
 
@@ -100,7 +100,7 @@ class UnitFiles:
         if not isinstance(found, dict) or found.get("format") != FORMAT:
             return "written by another version"
         differing = [key for key, value in self.identity.items() if found.get(key) != value]
-        return f"made for another {differing[0]}" if differing else None
+        return f"made with a different {differing[0]}" if differing else None
 
     def _fault(self, number: int) -> str | None:
         path, checksum = self._path(number), self._path(number).with_suffix(".sha256")
@@ -114,7 +114,7 @@ class UnitFiles:
         except (OSError, ValueError) as error:
             return f"cannot be read: {error}"
         fits = values.shape == (self.sizes[number],) and values.dtype == self.dtype
-        return None if fits else "another shape than planned"
+        return None if fits else "its shape is not the planned one"
 
 
 def _write(path: Path, *parts: bytes | memoryview) -> None:
@@ -127,13 +127,13 @@ def _write(path: Path, *parts: bytes | memoryview) -> None:
 def _unwritable(path: Path, error: OSError) -> BenchError:
     return BenchError(
         f"{path} could not be written ({error.strerror}); what is already in the store is intact. "
-        f"Make room, choose another place with paths.cache, or run with store.mode=off"
+        f"Free some space, choose another directory with paths.cache=DIR, or run with store.mode=off"
     )
 
 
 @contextmanager
 def locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
-    """Hold the only right to write to a unit; says so when another process has it."""
+    """Hold the write lock of a unit; print a line while another process holds it."""
     with ExitStack() as stack:
         try:
             stack.enter_context(waiting_lock(_lock_path(directory), f"{directory} is being filled", say))
@@ -143,13 +143,13 @@ def locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
 
 
 def _lock_path(directory: Path) -> Path:
-    """Next to the directory, so that removing a unit never removes a lock that others wait for."""
+    """The lock is next to the directory, so that deleting a unit never deletes a lock that is in use."""
     return directory.with_name(directory.name + ".lock")
 
 
 @dataclass(frozen=True)
 class UnitSummary:
-    """What `store list` shows of one unit."""
+    """The properties of one unit that `store list` shows."""
 
     directory: Path
     encoder: str
@@ -162,16 +162,16 @@ class UnitSummary:
 
 
 def list_units(root: Path) -> list[UnitSummary]:
-    """Every unit below a store's root, the oldest first; directories of something else are left out."""
+    """Every unit below a store's root, the oldest first; other directories are left out."""
     summaries = [_summary(path.parent) for path in root.glob("*/unit.json")]
     return sorted(summaries, key=lambda unit: (unit.modified, unit.directory))
 
 
 def remove_unit(directory: Path) -> bool:
-    """Delete a unit, or answer False because a process is filling it."""
+    """Delete a unit; return False if a process is filling it."""
     try:
         with immediate_lock(_lock_path(directory), f"{directory} is being filled by another process"):
-            # The description goes last, so that a clean that is interrupted can be repeated.
+            # The description is deleted last, so that an interrupted deletion can be repeated.
             for path in sorted(directory.iterdir(), key=lambda path: path.name == "unit.json"):
                 path.unlink()
             directory.rmdir()
@@ -181,7 +181,7 @@ def remove_unit(directory: Path) -> bool:
 
 
 def in_units(size: int) -> str:
-    """A number of bytes as people read it."""
+    """A number of bytes in a readable unit."""
     for unit, name in ((10**12, "TB"), (10**9, "GB"), (10**6, "MB"), (10**3, "kB")):
         if size >= unit:
             return f"{size / unit:.1f} {name}"

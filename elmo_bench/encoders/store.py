@@ -22,37 +22,37 @@ from elmo_bench.encoders.shards import UnitFiles, Values, in_units, locked
 from elmo_bench.types import BenchError, Say, UsageError, Words, say_on_stderr
 
 SHARD_BYTES = 64 * 2**20
-FRESH_BYTES = 2 * 2**30  # what `off` keeps in memory
+FRESH_BYTES = 2 * 2**30  # limit of the mode `off` in memory
 
 Blocks = Callable[[int], Values]
-"""The values of one sequence, by its position in the plan: flat, one layer after the other."""
+"""The values of one sequence, by its index in the plan: flat, one layer after the other."""
 
 
 @dataclass(frozen=True)
 class Store:
-    """Units of (encoder, dtype, data): on disk, in memory, or computed when asked for.
+    """Units of (encoder, dtype, data): on disk, in memory, or computed on demand.
 
     The modes give the same bits, because all of them encode the same batches and keep the same dtype.
-    `off` therefore encodes a whole batch of the plan to answer for one sentence of it: cheap while the
-    file fits into the 2 GiB it may keep, dear beyond that.
+    `off` therefore encodes a whole batch of the plan to obtain one sentence of it. This is cheap if the
+    layers of the file fit into its limit of 2 GiB, and expensive otherwise.
     """
 
     root: Path
     card: EncoderCard
-    load_encoder: Callable[[], Encoder]  # only called where something must be computed
+    load_encoder: Callable[[], Encoder]  # called only if something must be computed
     dtype: Literal["float16", "float32"] = "float16"
     mode: Literal["disk", "ram", "off"] = "disk"
     progress: bool = True
     say: Say = say_on_stderr
 
     def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
-        """The layers of *all* sequences of a file; a run that reads a part of it opens the whole too."""
+        """The layers of *all* sequences of a file; a run that reads a subset also opens the whole file."""
         plan = Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes))
         every = range(len(plan.shards))
         if self.mode == "off":
             blocks: Blocks = FreshBlocks(plan, self.encode)
         elif self.mode == "ram":
-            self.say(f"{self._work(plan, every)}, to be held in memory")
+            self.say(f"{self._work(plan, every)}, kept in memory")
             blocks = StoredBlocks(plan, list(self._encode_shards(plan, every)), self.token_values)
         else:
             blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label), self.token_values)
@@ -60,7 +60,7 @@ class Store:
 
     @property
     def token_values(self) -> int:
-        """How many numbers are kept of one token; a repeated half of layer 0 is not."""
+        """The number of values stored per token; the repeated half of layer 0 is stored once."""
         return self.card.layer_count * self.card.dim - (self.card.dim // 2 if self.card.repeats_halves else 0)
 
     @property
@@ -79,13 +79,13 @@ class Store:
         for key in ("fingerprint", "layer_count", "dim"):
             expected, got = getattr(self.card, key), getattr(encoder, key)
             if expected != got:
-                raise BenchError(f"the encoder {self.card.name} should have {key} {expected}, it has {got}")
+                raise BenchError(f"the encoder {self.card.name} should have {key} {expected}, but has {got}")
         return encoder
 
     def _encode_into(self, values: Values, sentences: Sequence[Words]) -> None:
         answers = self._encoder.layers(sentences)
         if len(answers) != len(sentences):
-            raise BenchError(f"{self.card.name} gave {len(answers)} answers for {len(sentences)} sentences")
+            raise BenchError(f"{self.card.name} gave {len(answers)} arrays for {len(sentences)} sentences")
         start = 0
         for words, layers in zip(sentences, answers, strict=True):
             end = start + len(words) * self.token_values
@@ -95,7 +95,7 @@ class Store:
     def _pack(self, block: Values, words: Words, layers: Layers) -> None:
         shape = (self.card.layer_count, len(words), self.card.dim)
         if layers.shape != shape:
-            raise BenchError(f"{self.card.name} gave layers of shape {layers.shape} instead of {shape}")
+            raise BenchError(f"{self.card.name} returned layers of shape {layers.shape}, expected {shape}")
         parts = [layers]
         if self.card.repeats_halves:
             first, second = np.split(layers[:1], 2, axis=2)
@@ -136,7 +136,7 @@ class Store:
         suspects = files.faults(every)
         if suspects:
             with locked(files.directory, self.say):
-                faults = files.faults(list(suspects))  # another process may have filled it meanwhile
+                faults = files.faults(list(suspects))  # another process may have filled it in the meantime
                 if faults:
                     self._fill(files, plan, faults)
         return [files.map(number) for number in every]
@@ -171,8 +171,8 @@ class Store:
         work = f"{self._work(plan, numbers)}; {in_units(free)} free in {self.root}"
         if needed > free:
             raise UsageError(
-                f"{work}: it does not fit. Run with store.mode=off, make room "
-                f"({spell_command('store', ['clean'])}), or choose another place with paths.cache"
+                f"{work}: not enough space. Run with store.mode=off, free some space "
+                f"({spell_command('store', ['clean'])}), or choose another directory with paths.cache=DIR"
             )
         self.say(work)
         files.begin()
@@ -188,7 +188,7 @@ class Store:
 
 
 class StoredBlocks:
-    """Blocks that lie in arrays, one per shard."""
+    """Blocks that are stored in arrays, one array per shard."""
 
     def __init__(self, plan: Plan, shards: Sequence[Values], token_values: int) -> None:
         self._shards = shards
@@ -207,12 +207,12 @@ class StoredBlocks:
 
 
 class FreshBlocks:
-    """Blocks computed when they are asked for; the batches used last stay in memory."""
+    """Blocks computed on demand; the most recently used batches stay in memory."""
 
     def __init__(self, plan: Plan, encode: Callable[[Sequence[Words]], Values]) -> None:
         self._plan = plan
         self._encode = encode
-        self._batches: OrderedDict[int, list[Values]] = OrderedDict()  # by first position
+        self._batches: OrderedDict[int, list[Values]] = OrderedDict()  # by first index
         self._bytes = 0
 
     def __call__(self, position: int) -> Values:
@@ -234,7 +234,7 @@ class FreshBlocks:
 
 
 class Unit:
-    """The layers of one file's sequences, for any selection of them, in the store's dtype."""
+    """The layers of one file's sequences, for any subset of them, in the store's dtype."""
 
     def __init__(self, card: EncoderCard, dtype: np.dtype[Any], plan: Plan, blocks: Blocks) -> None:
         self.card = card

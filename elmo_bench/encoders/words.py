@@ -17,7 +17,7 @@ from elmo_bench.types import DataMissingError, Words
 
 @dataclass(frozen=True, kw_only=True)
 class WordVectors(EncoderPlugin):
-    """`encoder=words encoder.file=FILE`: vectors of a text file, as of GloVe or word2vec."""
+    """`encoder=words encoder.file=FILE`: vectors of a text file in the format of GloVe or word2vec."""
 
     file: Path
 
@@ -44,7 +44,7 @@ class WordEncoder:
         self.fingerprint = digest.hexdigest()
 
     def card(self, name: str = "words") -> EncoderCard:
-        """What the store needs to know of this encoder."""
+        """The description of this encoder for the store."""
         return EncoderCard(
             name, self.fingerprint, self.layer_count, self.dim, parameters=int(self._matrix.size)
         )

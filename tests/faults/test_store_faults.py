@@ -155,8 +155,8 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "no checksum": (lambda unit: (unit / "00002.sha256").unlink(), "without a checksum"),
     "swapped": (lambda unit: exchange(unit / "00002.npy", unit / "00001.npy"), "checksum differs"),
     "version": (lambda unit: rewrite(unit, format=shards.FORMAT + 1), "another version"),
-    "other encoder": (lambda unit: rewrite(unit, encoder="beef"), "made for another encoder"),
-    "other plan": (lambda unit: rewrite(unit, sequences="beef"), "made for another sequences"),
+    "other encoder": (lambda unit: rewrite(unit, encoder="beef"), "made with a different encoder"),
+    "other plan": (lambda unit: rewrite(unit, sequences="beef"), "made with a different sequences"),
     "not a unit": (lambda unit: (unit / "unit.json").write_text("[]"), "another version"),
     "not JSON": (lambda unit: (unit / "unit.json").write_bytes(b"\xff{"), "unit.json is damaged"),
     "both missing": (lambda unit: [path.unlink() for path in unit.glob("00002.*")], "1 of 8 shards"),
@@ -273,7 +273,7 @@ def test_clean_leaves_what_is_being_filled(whole: Path, capsys: pytest.CaptureFi
     assert main(["store", "clean", "--all", f"paths.cache={whole.parent}"]) == 0
     done.set()
     child.join()
-    assert f"{unit} is being filled by another process and stays\n0 bytes freed" in capsys.readouterr().out
+    assert f"{unit} is being filled by another process and is kept\n0 bytes freed" in capsys.readouterr().out
     assert hashes(whole) == before
 
 
