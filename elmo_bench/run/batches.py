@@ -1,4 +1,4 @@
-"""Batches of a task, in an order that depends on the seed and the step alone."""
+"""Batches of a task, in an order that depends only on the seed and the step."""
 
 from __future__ import annotations
 
@@ -12,11 +12,11 @@ from elmo_bench.tensors import Batch, Stream
 from elmo_bench.types import Words
 
 LayerSource = Callable[[Sequence[Words]], tuple[torch.Tensor, torch.Tensor]]
-"""From sequences to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
+"""Maps sequences to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
 
 
 def no_layers(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
-    """The layers of a run without ELMo: none, of width 0."""
+    """Replaces the layers in a run without ELMo by an empty tensor of width 0."""
     lengths = torch.tensor([len(words) for words in sequences])
     longest = int(lengths.max())
     mask = torch.arange(longest)[None, :] < lengths[:, None]
@@ -35,10 +35,10 @@ def collate(examples: Sequence[IndexedExample], layers_of: LayerSource) -> Batch
 
 
 class TrainingBatches(IterableDataset[Batch]):
-    """The shuffled batches from the given step to the next evaluation; an epoch may end on the way.
+    """The shuffled batches from the given step to the next evaluation; an epoch may end in between.
 
     Deriving order and start from the step makes a resumed run read exactly what an uninterrupted
-    one reads, whatever moment it was killed at.
+    one reads, no matter when it was killed.
     """
 
     def __init__(
@@ -61,7 +61,7 @@ class TrainingBatches(IterableDataset[Batch]):
         self.step: Callable[[], int] = lambda: 0  # set by the module that owns the count
 
     def __len__(self) -> int:
-        """Updates from one evaluation to the next."""
+        """The number of updates between two evaluations."""
         return self._evaluate_every
 
     def __iter__(self) -> Iterator[Batch]:
@@ -93,7 +93,7 @@ class FileOrderBatches(IterableDataset[Batch]):
 
 
 def seed_at(seed: int, position: int) -> int:
-    """A well-spread 63-bit seed for one position (a step or an epoch) of one run."""
+    """A well-spread 63-bit seed for one step or one epoch of one run."""
     mixed = (seed * 0x9E3779B97F4A7C15 + position * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) % 2**64
     mixed = (mixed ^ (mixed >> 31)) * 0xD6E8FEB86659FD93 % 2**64
     return (mixed ^ (mixed >> 32)) % 2**63

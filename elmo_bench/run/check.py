@@ -1,4 +1,4 @@
-"""Everything about a run that can be found wrong before it computes."""
+"""Check everything about a run that can be checked before it computes."""
 
 from __future__ import annotations
 
@@ -31,12 +31,12 @@ from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Widths
 from elmo_bench.types import BenchError, Say, UsageError
 
-INDEXED = 100  # examples of each split whose numbers are made, to see that it can be done
+INDEXED = 100  # examples of each split that are indexed, to check that this works
 
 
 @dataclass(frozen=True)
 class Finding:
-    """What one part of a run looks like: some lines, or what is wrong with it."""
+    """The result of checking one part of a run: some lines that describe it, or its error."""
 
     part: str
     lines: tuple[str, ...]
@@ -45,14 +45,14 @@ class Finding:
 
 @dataclass
 class Inspection:
-    """The parts of one run, each read when it is first asked for; a part that fails, fails once."""
+    """The parts of one run, each read on first use; a part that fails is reported once."""
 
     config: RunConfig
     say: Say
     _failed: set[str] = field(default_factory=set)
 
     def findings(self) -> list[Finding]:
-        """Every part in the order in which a run would come to it; what needs a failed part is left out."""
+        """Every part in the order in which a run reads them; what needs a failed part is skipped."""
         parts: list[tuple[str, tuple[str, ...], Callable[[], Sequence[str]]]] = [
             ("task", (), self._describe_task),
             ("trainer", (), self._describe_trainer),
@@ -97,7 +97,7 @@ class Inspection:
 
     @cached_property
     def table(self) -> WordTable:
-        hash_words(self.config)  # is the file there?
+        hash_words(self.config)  # fails if the file does not exist
         return read_words(self.config, sentences_of(self.task, self.examples["train"]))
 
     @cached_property
@@ -106,7 +106,7 @@ class Inspection:
 
     @cached_property
     def card(self) -> EncoderCard | None:
-        """The encoder's sizes; of one that is not pre-trained yet, those it will have."""
+        """The encoder's sizes, also for an encoder that is not pre-trained yet."""
         config = self.config
         if config.elmo.where == "none":
             return None
@@ -122,7 +122,7 @@ class Inspection:
     def _describe_trainer(self) -> list[str]:
         trainer = self.config.trainer
         if trainer.accelerator == "gpu" and not torch.cuda.is_available():
-            raise UsageError("trainer.accelerator=gpu: PyTorch sees no GPU here; use trainer=cpu")
+            raise UsageError("trainer.accelerator=gpu: PyTorch finds no GPU; use trainer=cpu")
         return [f"{trainer.accelerator}, {trainer.devices} device(s), precision {trainer.precision}"]
 
     def _describe_data(self) -> list[str]:
@@ -137,12 +137,12 @@ class Inspection:
         return lines
 
     def _reachable(self, rows: Sequence[Example]) -> str:
-        """What the gold answers score against themselves: less than 100 where some cannot be expressed."""
+        """The score of the gold answers against themselves; below 100 if the head cannot express some."""
         counts = [self.task.count(row, self.task.gold(row)) for row in rows]
         return f"gold scores {self.task.score(counts)[self.task.metric]:.2f}"
 
     def _strangers(self, name: str, vocabulary: Vocabulary) -> str:
-        """The labels that only dev or test have: nothing can learn them."""
+        """The labels that occur only in dev or test, so that no model can learn them."""
         if UNKNOWN in vocabulary:
             return ""
         parts = []
@@ -198,13 +198,13 @@ class Inspection:
         free = shutil.disk_usage(nearest_directory(config.paths.cache)).free
         line = f"{tokens:,} tokens x {store.token_bytes:,} bytes = {in_units(needed)}; {in_units(free)} free"
         if config.store.mode == "disk" and needed > free:
-            raise UsageError(f"{line}: it may not fit; store.mode=off or another paths.cache")
-        return [f"{line} (mode {config.store.mode}; what is stored already is not computed again)"]
+            raise UsageError(f"{line}: it may not fit; use store.mode=off or paths.cache=DIR")
+        return [f"{line} (mode {config.store.mode}; stored layers are not computed again)"]
 
     def _describe_run(self) -> list[str]:
         card, config = self.card, self.config
         if card and not card.fingerprint:
-            return ["its place is known when the encoder has been pre-trained"]
+            return ["its directory is known once the encoder is pre-trained"]
         identity = identify(
             config,
             self.task.version,
@@ -218,13 +218,13 @@ class Inspection:
 
 
 def find_substitutes(config: RunConfig, paper: RunConfig) -> list[str]:
-    """What a run reads in place of the paper's own inputs, which the second configuration has."""
+    """The inputs of a run that replace the paper's inputs, which the second configuration names."""
     found = []
     if config.elmo.where != "none" and config.encoder.name != paper.encoder.name:
-        found.append(f"encoder={config.encoder.name} stands for the paper's {paper.encoder.name}")
+        found.append(f"encoder={config.encoder.name} replaces the paper's {paper.encoder.name}")
     ours, theirs = (_name_vectors(one) for one in (config, paper))
     if config.words.kind != "none" and ours != theirs:
-        found.append(f"the word vectors {ours} stand for the paper's {theirs}")
+        found.append(f"the word vectors {ours} replace the paper's {theirs}")
     return found
 
 
@@ -233,4 +233,4 @@ def _name_vectors(config: RunConfig) -> str:
 
 
 def _refuse() -> Encoder:
-    raise BenchError("nothing is encoded while a run is checked")
+    raise BenchError("a check must not encode anything")

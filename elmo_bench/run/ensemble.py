@@ -1,4 +1,4 @@
-"""Several runs as one: the mean of their probabilities, decoded once."""
+"""Ensembles: decode the mean of the probabilities of several runs."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ SPLITS = ("dev", "test")
 
 @dataclass(frozen=True)
 class EnsembleSplit:
-    """What was predicted of one split, by each run and by all together."""
+    """The predictions for one split, by each run and by the ensemble."""
 
     examples: list[Example]
     members: list[list[Prediction]]
@@ -41,12 +41,12 @@ class EnsembleSplit:
 
 
 def check_members(runs: Sequence[Restored]) -> None:
-    """Only runs of one task on the same data, with the same labels and probabilities, have a mean."""
+    """Require runs of one task on the same data, with the same labels, whose heads give probabilities."""
     first = runs[0]
     if not isinstance(first.module.head, Probabilistic):
         raise UsageError(
             f"task {first.record.task}: {type(first.module.head).__name__} decodes whole structures and has "
-            "no probabilities that could be averaged"
+            "no probabilities to average"
         )
     for run in runs[1:]:
         for what, mine, others in (
@@ -59,7 +59,7 @@ def check_members(runs: Sequence[Restored]) -> None:
             ("vocabularies", run.vocabularies.named, first.vocabularies.named),
         ):
             if mine != others:
-                raise UsageError(f"{run.directory}: another {what} than {first.directory}: they have no mean")
+                raise UsageError(f"{run.directory}: cannot ensemble: {what} differs from {first.directory}")
 
 
 def splits_of(runs: Sequence[Restored]) -> list[str]:
@@ -94,7 +94,7 @@ def predict_together(runs: Sequence[Restored], split: str, say: Say) -> Ensemble
 
 @torch.inference_mode()
 def compute(module: TaskModule, batch: Batch) -> HeadOutput:
-    """On this processor, whatever the run was trained on."""
+    """Use the processor of this machine, whatever device the run was trained on."""
     output: HeadOutput = module(batch)
     return output
 
@@ -111,7 +111,7 @@ def probabilities(run: Restored, output: HeadOutput, batch: Batch) -> Mapping[st
 
 
 def log_mean(chances: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
-    """The logarithm of the mean of each distribution: what decode takes for scores."""
+    """The logarithm of the mean of each distribution, which `decode` takes as scores."""
     return {name: torch.stack([of_one[name] for of_one in chances]).mean(dim=0).log() for name in chances[0]}
 
 

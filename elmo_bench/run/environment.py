@@ -1,4 +1,4 @@
-"""What a record says of the code and the machine; it explains numbers but does not identify a run."""
+"""The code and the machine of a run, for its record; they are not part of the run's identity."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ PACKAGES = (
     "pytorch-lightning",
     "numpy",
     "scipy",
-)  # that compute numbers; scipy: coreference
+)  # packages that affect results; scipy is used for coreference
 
 
 def describe_environment() -> dict[str, Any]:
@@ -43,15 +43,15 @@ def describe_code(package: Path) -> dict[str, Any]:
     commit = dirty = None
     if is_clone(project, package.name):
         commit = _git(project, "rev-parse", "HEAD")
-        # Results are written by runs themselves, so they do not make the code another one.
+        # Runs write results themselves, so changed results do not mean changed code.
         dirty = bool(_git(project, "status", "--porcelain", "--", ".", ":(exclude)results"))
     return {"version": elmo_bench.__version__, "commit": commit, "dirty": dirty}
 
 
 def is_clone(project: Path, package: str) -> bool:
-    """Whether a directory is the top level of a repository that has the package in it.
+    """Whether a directory is the top level of a repository that contains the package.
 
-    An installed package may lie inside another repository, such as in a virtual environment there.
+    An installed package may be inside another repository, such as in a virtual environment there.
     """
     top = _git(project, "rev-parse", "--show-toplevel")
     tracked = _git(project, "ls-files", "--error-unmatch", package)
@@ -59,7 +59,7 @@ def is_clone(project: Path, package: str) -> bool:
 
 
 def _git(directory: Path, *arguments: str) -> str | None:
-    """One answer of git, or None where it has none."""
+    """The output of one git command, or None if it fails."""
     try:
         answer = subprocess.run(
             ["git", *arguments], cwd=directory, capture_output=True, text=True, timeout=10, check=True

@@ -44,7 +44,7 @@ from elmo_bench.types import Counts, Prediction, Say, Scores
 
 @dataclass(frozen=True)
 class Outcome:
-    """How one job ended, and where its record lies."""
+    """The outcome of one run: its record, its directory, and whether it was done before."""
 
     status: Literal["done", "already done"]
     record: Record
@@ -52,7 +52,7 @@ class Outcome:
 
 
 def run_job(config: RunConfig, say: Say) -> Outcome:
-    """Do what the configuration says, unless it has been done."""
+    """Execute the configured run, unless it is done already."""
     keep_freed_memory()
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
@@ -60,7 +60,7 @@ def run_job(config: RunConfig, say: Say) -> Outcome:
     directory, result = prepared.directory, prepared.directory / RUN_RECORD
     directory.parent.mkdir(parents=True, exist_ok=True)
     lock = directory.with_name(f".{directory.name}.lock")
-    busy = f"{directory}: another process is doing this run; wait for it or stop it"
+    busy = f"{directory}: another process is executing this run; wait for it or stop it"
     with immediate_lock(lock, busy):
         remove_leftovers(directory)
         if config.force and result.exists():
@@ -93,7 +93,7 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
         "fitting": trained - gathered,
         "evaluating": time.perf_counter() - trained,
     }
-    # The weights serve `predict` and `ensemble`; the record is written last and marks the run as done.
+    # `predict` and `ensemble` need the weights; the record is written last and marks the run as done.
     weights = {name: value.contiguous() for name, value in module.state_dict().items()}
     with atomic_path(directory / WEIGHTS) as temporary:
         save_file(weights, temporary)
@@ -105,7 +105,7 @@ def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
 
 
 def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabularies) -> TaskModule:
-    """Head and injection with weights drawn from the seed alone."""
+    """Head and injection with initial weights that depend only on the seed."""
     torch.manual_seed(seed_at(config.seed, -1))
     card = prepared.encoder.card if prepared.encoder else None
     injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
@@ -116,7 +116,7 @@ def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabulari
 def fit_module(
     module: TaskModule, config: RunConfig, prepared: Prepared, material: Material, tracker: Tracker, say: Say
 ) -> Fit:
-    """Train on train, choose by dev."""
+    """Train on the training set and choose the weights by dev score."""
     task, settings = prepared.task, config.task.training
     training = TrainingBatches(
         material.indexed["train"],
@@ -189,7 +189,7 @@ def make_record(
     scores: dict[str, Scores],
     seconds: dict[str, float],
 ) -> Record:
-    """All that tables, figures and a doubting reader may ask for."""
+    """The record of a run: everything that tables, figures and an auditor need."""
     files = (
         COUNTS,
         *(predictions_file(split) for split in evaluated_splits(material)),

@@ -1,4 +1,4 @@
-"""Fit a head, choose the best epoch by dev data, survive being killed at any moment."""
+"""Fit a head, choose the best epoch by dev score, and resume after a kill at any moment."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Prediction, Say
 
 StopReason = Literal["patience", "cap", "one pass"]
-SLOPE_ROWS = 5  # evaluations that the slope is taken from
+SLOPE_ROWS = 5  # evaluations that the slope is computed from
 
 
 @dataclass(frozen=True)
 class FitPlan:
-    """What fitting needs beside the module and the batches."""
+    """What fitting needs in addition to the module and the batches."""
 
     directory: Path  # of checkpoints
     settings: TrainingConfig
@@ -37,35 +37,35 @@ class FitPlan:
     score: Scorer
     higher_is_better: bool
     say: Say
-    observe: Callable[[dict[str, float]], None]  # one row of the learning curve at a time
+    observe: Callable[[dict[str, float]], None]  # receives one row of the learning curve at a time
 
 
 @dataclass(frozen=True)
 class Fit:
     """How the fitting went; the module holds the best epoch's weights."""
 
-    curve: list[dict[str, float]]  # one row for each evaluation on dev
+    curve: list[dict[str, float]]  # one row per evaluation on dev
     best_epoch: float | None
     stopped: StopReason
-    slope: float | None  # of the last dev scores, per evaluation
+    slope: float | None  # slope of the last dev scores, per evaluation
     updates: int
 
 
 def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, plan: FitPlan) -> Fit:
-    """Train until dev data stop improving, then load the best epoch's weights."""
+    """Train until the dev score stops improving, then load the best epoch's weights."""
     if module.head.fitting == "one_pass":
         return fit_in_one_pass(module, training, dev, plan)
     selection = Selection(plan)
     checkpoints = CheckpointDirectory(plan.directory, plan.say)
     callbacks: list[pl.Callback] = [selection, Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)]
-    # What Lightning calls an epoch is the stretch from one evaluation to the next.
+    # A Lightning epoch is the interval between two evaluations.
     rounds = max(1, plan.most_updates // len(training))
     trainer = build_trainer(plan.trainer, callbacks, max_epochs=rounds)
     training.step = lambda: trainer.global_step
     selection.epoch_length = training.epoch_length
     newest = checkpoints.newest()
     if newest:
-        plan.say(f"going on from {newest.name}")
+        plan.say(f"resuming from {newest.name}")
     with quiet_lightning():
         trainer.fit(module, as_loader(training), as_loader(dev), ckpt_path=newest, weights_only=True)
     module.load_state_dict(selection.best_state)
@@ -81,7 +81,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, pl
 def fit_in_one_pass(
     module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, plan: FitPlan
 ) -> Fit:
-    """Show every training batch once to a head that has nothing to descend."""
+    """Pass every training batch once to a head that is trained without gradients."""
     head: Any = module.head
     module.eval()
     with torch.no_grad():
@@ -121,18 +121,18 @@ def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epoch
 
 
 def as_loader(batches: TrainingBatches | FileOrderBatches) -> DataLoader[Any]:
-    """Batches come ready-made; the loader only hands them on."""
+    """A loader that passes on complete batches."""
     return DataLoader(batches, batch_size=None, num_workers=0)
 
 
 class Selection(pl.Callback):
-    """Dev data choose: keep the best epoch's weights, stop when patience runs out."""
+    """Choose by dev score: keep the best epoch's weights, stop when patience runs out."""
 
     def __init__(self, plan: FitPlan) -> None:
         self._plan = plan
         self._losses: list[float] = []
-        self._average: dict[str, Tensor] = {}  # of the weights, where the task asks for it
-        self._trained: dict[str, Tensor] = {}  # the weights that the average stands in for
+        self._average: dict[str, Tensor] = {}  # moving average of the weights, if the task uses one
+        self._trained: dict[str, Tensor] = {}  # the trained weights, while the average replaces them
         self.epoch_length = 1
         self.curve: list[dict[str, float]] = []
         self.best_round = -1  # the row of the curve with the best score
@@ -158,7 +158,7 @@ class Selection(pl.Callback):
         self.best_state = state_dict["best_state"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
-        for row in self.curve:  # of a resumed run
+        for row in self.curve:  # restored in a resumed run
             self._plan.observe(row)
         trainer.should_stop = trainer.should_stop or self.is_exhausted()
 
@@ -202,7 +202,7 @@ class Selection(pl.Callback):
         trainer.should_stop = trainer.should_stop or self.is_exhausted()
 
     def is_exhausted(self) -> bool:
-        """Whether the last evaluations brought no new best score, and enough updates were made to say so."""
+        """Whether the last evaluations brought no new best score after the minimum number of updates."""
         if not self.curve:
             return False
         waited = len(self.curve) - 1 - self.best_round
@@ -223,7 +223,7 @@ def copy_state(module: torch.nn.Module) -> dict[str, Tensor]:
 
 
 class Safekeeping(pl.Callback):
-    """Checkpoint at every epoch's end, by the clock in between, and when asked to stop."""
+    """Save a checkpoint at the end of every epoch, at time intervals in between, and on a stop signal."""
 
     def __init__(self, checkpoints: CheckpointDirectory, seconds: float) -> None:
         self._checkpoints = checkpoints
@@ -239,12 +239,12 @@ class Safekeeping(pl.Callback):
 
     def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
         if trainer.is_last_batch:
-            return  # the epoch's own checkpoint follows its validation
+            return  # the epoch's checkpoint is saved after its validation
         if self._stop.name or time.monotonic() - self._saved >= self._seconds:
             self._save(trainer)
 
     def on_validation_batch_end(self, *rest: Any, **named: Any) -> None:
-        self._leave_if_asked()  # the last checkpoint is the state to go on from
+        self._leave_if_asked()  # the last checkpoint is the state to resume from
 
     def on_train_epoch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._save(trainer)
@@ -257,5 +257,5 @@ class Safekeeping(pl.Callback):
     def _leave_if_asked(self) -> None:
         if self._stop.name:
             raise InterruptedRunError(
-                f"stopped by {self._stop.name}; the same command goes on from the checkpoint"
+                f"stopped by {self._stop.name}; run the same command again to resume from the checkpoint"
             )

@@ -1,4 +1,4 @@
-"""From files to what training reads: chosen examples, their numbers, their representations."""
+"""From files to the input of training: selected and indexed examples with their representations."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from elmo_bench.types import Say, Words
 
 @dataclass(frozen=True)
 class Material:
-    """All that a run computes with, by split."""
+    """Everything that a run computes with, by split."""
 
     examples: dict[str, list[Example]]
-    whole: int  # training examples before a fraction of them was chosen
+    whole: int  # training examples before a fraction of them was selected
     indexed: dict[str, list[IndexedExample]]
     layers: dict[str, LayerSource]
     vocabularies: Vocabularies
-    coverage: dict[str, dict[str, float]]  # of the word vectors
-    left_out: dict[str, dict[str, int]]  # what files hold beside the examples, by split
+    coverage: dict[str, dict[str, float]]  # coverage of the word vectors
+    left_out: dict[str, dict[str, int]]  # what the files contain in addition to the examples, by split
 
 
 def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
-    """Read, choose, number, and look the representations up (computing those that are missing)."""
+    """Read, select and index the examples, and look up their representations; compute missing ones."""
     task = prepared.task
     reading = read_corpus(task, prepared.corpus)
     everything = reading.examples
@@ -46,7 +46,7 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     table = vocabularies.words
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
     indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
-    # A run on a few examples encodes only those; any other reads a part of the whole file's store.
+    # A run with a limit encodes only its examples; any other run reads from the store of the whole file.
     encoded = examples if config.limit else everything
     layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
     whole = min(len(everything["train"]), config.limit or len(everything["train"]))
@@ -54,7 +54,7 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
 
 
 def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:
-    """All that turns strings into numbers: a function of the training examples, the vectors and the seed."""
+    """The mappings from strings to indices: a function of training examples, vectors and seed."""
     table = read_words(config, sentences_of(task, training))
     return Vocabularies(table, task.vocabularies(training))
 
@@ -62,7 +62,7 @@ def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Exam
 def number_examples(
     task: AnyTask, examples: Iterable[Example], vocabularies: Vocabularies
 ) -> list[IndexedExample]:
-    """Examples as tensors, with the sentences that their representations are looked up by."""
+    """Examples as tensors, with the sentences for looking up their representations."""
     return [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in examples]
 
 
@@ -82,7 +82,7 @@ def sentences_of(task: AnyTask, examples: Iterable[Example]) -> list[Words]:
 def open_layers(
     config: RunConfig, prepared: Prepared, split: str, examples: Sequence[Example], say: Say
 ) -> LayerSource:
-    """Where the layers of a split's sentences are looked up."""
+    """The opened store with the layers of a split's sentences."""
     if prepared.encoder is None:
         return no_layers
     label = f"{config.task.name} {prepared.corpus.name} {split}"
@@ -91,7 +91,7 @@ def open_layers(
 
 
 def build_store(config: RunConfig, encoder: FoundEncoder, say: Say) -> Store:
-    """Where an encoder's layers are kept, as the configuration has it."""
+    """The configured store of an encoder's layers."""
     return Store(
         config.paths.cache / "store",
         encoder.card,

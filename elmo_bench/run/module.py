@@ -1,4 +1,4 @@
-"""The Lightning module of every task: glue between injection, head and optimiser."""
+"""The Lightning module of every task: it connects injection, head and optimiser."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from elmo_bench.tensors import Batch, Head, HeadOutput
 from elmo_bench.types import BenchError, Prediction
 
 Scorer = Callable[[list[Prediction]], float]
-"""From the dev predictions in file order to the number that dev data choose by."""
+"""Maps the dev predictions, in file order, to the dev score."""
 
 
 class TaskModule(pl.LightningModule):

@@ -1,4 +1,4 @@
-"""Find all that a run reads, and with it the run's identity and place."""
+"""Find everything that a run reads, and derive the run's identity and directory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from elmo_bench.types import DataMissingError, Say
 
 @dataclass(frozen=True)
 class Prepared:
-    """What a run reads, found and fingerprinted, before anything is computed."""
+    """The inputs of a run, located and fingerprinted before anything is computed."""
 
     task: AnyTask
     corpus: Corpus
@@ -34,7 +34,7 @@ class Prepared:
 
 
 def prepare(config: RunConfig, say: Say) -> Prepared:
-    """Make or find data and encoder; nothing of the run itself is computed yet."""
+    """Find the data and the encoder, or make them; the run itself computes nothing yet."""
     task = load_task(config.task)
     corpus = find_corpus(config, say)
     words = hash_words(config)
@@ -54,9 +54,9 @@ def find_corpus(config: RunConfig, say: Say) -> Corpus:
 
 
 def foresee(config: RunConfig, say: Say) -> Path:
-    """The directory that a run has or will have; no encoder is made for it.
+    """The directory of a run, whether it exists or not; no encoder is made.
 
-    If the encoder has to be made first, the run cannot have been done: the encoder's directory stands for its
+    If the encoder has to be made first, the run cannot be done yet: the encoder's directory replaces its
     fingerprint.
     """
     planned = None
@@ -77,7 +77,7 @@ def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
 
 
 def hash_words(config: RunConfig) -> str | None:
-    """The content of the files of word vectors, where there are any."""
+    """The hashes of the word-vector files, if there are any."""
     words = config.words
     for file in words.files:
         if not file.is_file():

@@ -1,4 +1,4 @@
-"""What a person reads when a run has ended."""
+"""The summary that is printed when a run has ended."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ from elmo_bench.types import Scores
 
 
 def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
-    """Score, layer weights, where the record is, what to do next.
+    """Score, layer weights, path of the record, and a suggested next command.
 
-    `typed` are the overrides of a single run; a job of a sweep has none, as its partners are in the sweep.
+    `typed` are the overrides of a single run; a job of a sweep has none and gets no suggestion.
     """
     record = outcome.record
     where = f"{record.task} on {record.corpus} ({record.source})"
@@ -27,7 +27,7 @@ def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
     for split, scores in record.scores.items():
         print(f"  {split:4}  {describe_scores(record.metric, scores, record.examples[split])}")
     if met_cap(record):
-        print(f"  {MARK}: training met its cap on epochs; task.training.epochs=N raises it")
+        print(f"  {MARK}: training reached its cap on epochs; task.training.epochs=N raises it")
     for point, learnt in record.learnt.items():
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {point}: layer weights {weights}, gamma {learnt['gamma']:.3f}")
@@ -37,13 +37,13 @@ def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
 
 
 def describe_scores(metric: str, scores: Scores, examples: int) -> str:
-    """The figure that counts, then the others of the whole split, if there are any."""
+    """The main metric, then the other metrics of the whole split, if there are any."""
     others = "  ".join(f"{n} {v:.2f}" for n, v in scores.items() if n != metric and ":" not in n)
     return f"{metric} {scores[metric]:.2f}  n={examples:,}{f'  ({others})' if others else ''}"
 
 
 def suggest(record: Record, overrides: Sequence[str]) -> str:
-    """The command a person is likely to want now: the same but for ELMo."""
+    """A suggested next command: the same run with or without ELMo."""
     kept = [word for word in overrides if word.lstrip("+~").partition("=")[0].split(".")[0] != "elmo"]
     kept = [word for word in kept if not word.startswith("force=")]
     added, title = ((), "the same with ELMo") if is_baseline(record) else (("elmo=none",), "the baseline")

@@ -1,4 +1,4 @@
-"""A finished run brought back: its head with its weights, ready for other examples."""
+"""Restore a finished run: its head with its weights, ready for other examples."""
 
 from __future__ import annotations
 
@@ -38,16 +38,16 @@ from elmo_bench.types import (
 
 PARTS = {  # of an identity, and what to do where they are not what the run read
     "data_sha256": "its data files have changed",
-    "encoder_fingerprint": "its encoder is another one",
-    "words_sha256": "its word vectors are others",
-    "task_version": "the task has another version",
-    "numerics": "this version of elmo_bench computes other numbers",
+    "encoder_fingerprint": "its encoder has changed",
+    "words_sha256": "its word vectors have changed",
+    "task_version": "the version of its task has changed",
+    "numerics": "this version of elmo_bench computes different results",
 }
 
 
 @dataclass(frozen=True)
 class Restored:
-    """A run with all that it needs to predict."""
+    """A run with everything that it needs to predict."""
 
     directory: Path
     record: Record
@@ -68,7 +68,7 @@ class Restored:
         label: str,
         say: Say,
     ) -> Numbered:
-        """Some examples of a file as this run numbers them; the store is opened with everything in it."""
+        """Examples of a file, indexed as in this run; the store is opened with the whole file."""
         layers: LayerSource = no_layers
         if self.prepared.encoder is not None:
             store = build_store(self.config, self.prepared.encoder, say)
@@ -78,7 +78,7 @@ class Restored:
 
 
 class Numbered(FileOrderBatches):
-    """Batches in file order, of the size that the run had, with a progress bar where they take long."""
+    """Batches in file order, of the run's batch size, with a progress bar if they take long."""
 
     def __iter__(self) -> Iterator[Batch]:
         yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)
@@ -93,7 +93,7 @@ def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
     weights = directory / WEIGHTS
     if not weights.is_file():
         raise DataMissingError(
-            f"{weights}: the run's weights are not there; run the same command with force=true"
+            f"{weights}: the run's weights are missing; run the same command with force=true"
         )
     if hash_file(weights) != record.hashes[WEIGHTS]:
         raise DamagedFileError(f"{weights}: not what the run wrote; run the same command with force=true")
@@ -111,7 +111,7 @@ def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
 
 
 def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, Any]:
-    """The configuration of a run whose files lie elsewhere now."""
+    """The configuration of a run whose files have moved."""
     known = dict(config["paths"])
     for name in places:
         if name not in known:
@@ -130,15 +130,13 @@ def brought_up(config: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def check_identity(result: Path, record: Record, prepared: Prepared) -> None:
-    """What is here must be what the run was made from."""
+    """Check that the inputs of the run are unchanged."""
     if prepared.condition == record.condition:
         return
     now, then = prepared.identity, record.identity
     changed = [why for part, why in PARTS.items() if now.get(part) != then.get(part)]
-    reason = "; ".join(changed) or "its configuration means something else now"
-    raise UsageError(
-        f"{result}: the run cannot be brought back: {reason}. Make them what they were, or run it again"
-    )
+    reason = "; ".join(changed) or "its configuration is interpreted differently now"
+    raise UsageError(f"{result}: cannot restore the run: {reason}. Restore the original, or run it again")
 
 
 def read_file(run: Restored, paths: Sequence[Path], format_name: str | None) -> list[Example]:
@@ -157,7 +155,7 @@ def read_file(run: Restored, paths: Sequence[Path], format_name: str | None) -> 
 def predict_file(
     run: Restored, paths: Sequence[Path], examples: Sequence[Example], say: Say
 ) -> list[Prediction]:
-    """What the run's head says of the examples of a file, exactly as it said it of its own test set."""
+    """The predictions of the run's head for the examples of a file, computed as for its test set."""
     label = f"{run.record.task} {paths[0].name}"
     return predict(
         run.module, run.open(examples, examples, hash_files(paths), label, say), run.config.trainer

@@ -1,4 +1,4 @@
-"""How published counts become scores: by the task that each record names."""
+"""Compute scores from published counts, with the task that each record names."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from elmo_bench.types import Counts, Scores, UsageError
 
 
 def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]:
-    """The score of every task there are records of, and why a task has none."""
+    """The score function of every task in the records, and for other tasks why they have none."""
     scores: dict[str, Score] = {}
     problems: dict[str, str] = {}
     for record in records:
@@ -22,12 +22,12 @@ def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]
                 scores[record.task] = find_score(record)
                 problems.pop(record.task, None)
             except UsageError as error:
-                problems[record.task] = f"{record.task}: no tests over examples, since {error}"
+                problems[record.task] = f"{record.task}: no tests over examples, because {error}"
     return scores, list(problems.values())
 
 
 def find_score(record: Record) -> Score:
-    """What the record's plug-in makes of counts."""
+    """The score function of the record's plug-in."""
     if record.task not in list_tasks():
         raise UsageError(f"there is no task {record.task!r} here")
     # The settings are the record's; the code is this installation's own, never what a record names.

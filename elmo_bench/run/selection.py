@@ -1,4 +1,4 @@
-"""Which examples of a split a run uses: all, a nested seeded part, or the first few."""
+"""Select the examples of a split that a run uses: all, a nested seeded fraction, or the first few."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ from elmo_bench.types import DataError, UsageError
 
 @dataclass(frozen=True)
 class Reading:
-    """The examples of every split, and how many of what its files hold beside them."""
+    """The examples of every split, and counts of what its files contain in addition."""
 
     examples: dict[str, list[Example]]
-    left_out: dict[str, dict[str, int]]  # by split, where there is any
+    left_out: dict[str, dict[str, int]]  # by split, if there is any
 
 
 def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
@@ -28,7 +28,7 @@ def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
 
 
 def read_corpus(task: AnyTask, corpus: Corpus) -> Reading:
-    """The examples of every split, checked to be there and to have ids of their own."""
+    """The examples of every split, checked to exist and to have unique ids."""
     examples, left_out = {}, {}
     for split, files in corpus.files.items():
         tally: Counter[str] = Counter()
@@ -53,7 +53,7 @@ def read_corpus(task: AnyTask, corpus: Corpus) -> Reading:
 def choose_examples(
     split: str, examples: Sequence[Example], data: DataConfig, limit: int | None
 ) -> list[Example]:
-    """The part of a split that the run's limits leave."""
+    """The subset of a split that the run's limits leave."""
     chosen = list(examples)
     if split == "train":
         wanted = math.ceil(data.fraction * len(chosen))
@@ -73,7 +73,7 @@ def require_enough(chosen: int, whole: int, data: DataConfig) -> None:
 
 
 def nested_part(examples: Sequence[Example], count: int) -> list[Example]:
-    """A random part in file order; every smaller part lies within every larger one."""
+    """A random subset in file order; every smaller subset is contained in every larger one."""
     ranked = sorted(examples, key=lambda example: hashlib.sha256(example.id.encode()).digest())
     kept = {example.id for example in ranked[:count]}
     return [example for example in examples if example.id in kept]

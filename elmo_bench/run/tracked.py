@@ -1,4 +1,4 @@
-"""What a tracker is told of a run, in the words that its dashboards sort, group and filter by."""
+"""The data of a run for trackers, with the keys that dashboards sort, group and filter by."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from elmo_bench.run.tracking import RunLabel
 
 
 def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
-    """Name, group and tags; a tag is a value that people pick runs by."""
+    """Name, group and tags; tags serve to filter runs."""
     tags = [config.task.name, prepared.corpus.source, f"size:{config.size}"]
     if prepared.encoder is None:
         tags.append("baseline")
@@ -27,7 +27,7 @@ def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
 
 
 def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
-    """The configuration without the places of one machine, and beside it what it comes to."""
+    """The configuration without the machine's paths, plus values derived from it."""
     values = config.model_dump(mode="json", by_alias=True, exclude={"paths": True, "task": {"sources"}})
     return {
         **values,
@@ -43,7 +43,7 @@ def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
 
 
 def summarise_run(record: Record) -> dict[str, Any]:
-    """Scores of dev and test under one name for every task, layer weights and gammas, where it was found."""
+    """Scores of dev and test under one name for every task, layer weights and gammas."""
     summary: dict[str, Any] = {}
     for split, values in record.scores.items():
         summary[f"{split}/score"] = values[record.metric]

@@ -1,4 +1,4 @@
-"""Observers of a run: they may fail, the run may not fail with them."""
+"""Trackers of a run: if a tracker fails, the run continues."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from elmo_bench.types import Say
 
 @dataclass(frozen=True)
 class RunLabel:
-    """What a run is called, and what it is compared by."""
+    """The name of a run, and the keys by which runs are compared."""
 
     name: str
-    group: str  # runs that differ in the seed alone have one group, so that dashboards average over seeds
+    group: str  # runs that differ only in the seed share a group, so that dashboards average over seeds
     tags: tuple[str, ...]
 
 
 class Tracker(Protocol):
-    """Something that is told how a run goes."""
+    """An observer that receives the progress of a run."""
 
     def start(self, label: RunLabel, config: Mapping[str, Any]) -> None: ...
 
@@ -32,7 +32,7 @@ class Tracker(Protocol):
 
 
 class NoTracker:
-    """Nobody is told."""
+    """A tracker that does nothing."""
 
     def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
         pass
@@ -45,7 +45,7 @@ class NoTracker:
 
 
 class WandbTracker:
-    """Weights & Biases: online where a key is configured, else offline in the run directory."""
+    """Weights & Biases: online if a key is configured, else offline in the run directory."""
 
     def __init__(self, config: TrackingConfig, directory: Path) -> None:
         self._config = config
@@ -73,11 +73,11 @@ class WandbTracker:
     def finish(self, summary: Mapping[str, Any]) -> None:
         if self._run:
             self._run.summary.update(dict(summary))
-            self._run.finish()  # or the jobs of one process would merge into one run
+            self._run.finish()  # otherwise the jobs of one process would merge into one run
 
 
 class SafeTracker:
-    """Another tracker whose failures become warnings."""
+    """Wraps a tracker and turns its failures into warnings."""
 
     def __init__(self, tracker: Tracker, say: Say) -> None:
         self._tracker = tracker
@@ -98,20 +98,20 @@ class SafeTracker:
             return
         try:
             action()
-        except Exception as error:  # whatever it is, the result matters more
+        except Exception as error:  # no failure of a tracker may cost the result
             self._broken = True
             self._say(f"warning: tracking failed and is off for this run: {error}")
 
 
 def build_tracker(config: TrackingConfig, directory: Path, say: Say) -> Tracker:
-    """The tracker that the configuration asks for."""
+    """The configured tracker."""
     if config.kind == "off":
         return NoTracker()
     return SafeTracker(WandbTracker(config, directory), say)
 
 
 def has_wandb_key() -> bool:
-    """Whether W&B could log in without asking anybody."""
+    """Whether W&B can log in without a prompt."""
     if os.environ.get("WANDB_MODE"):
         return True  # the user has decided
     if os.environ.get("WANDB_API_KEY"):

@@ -1,4 +1,4 @@
-"""Where examples come from: every source ends in files of a conventional format under known paths."""
+"""The sources of corpora: every source provides files of a conventional format under known paths."""
 
 from elmo_bench.sources.corpora import SPLITS, Corpus, choose_corpus, generate_world, prepare
 from elmo_bench.sources.listing import locate, read_corpora

@@ -1,4 +1,4 @@
-"""Which corpus a run reads, and where its files lie."""
+"""The corpus that a run reads, and the paths of its files."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ class Corpus:
     files: dict[str, SplitFiles]
 
     def fingerprints(self) -> dict[str, str]:
-        """sha256 of every split's contents, wherever the files lie."""
+        """sha256 of every split's contents, independent of the paths."""
         return {split: hash_files(files.paths) for split, files in self.files.items()}
 
 
 def prepare(
     task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say, splits: Sequence[str] = SPLITS
 ) -> Corpus:
-    """Make sure that the files of a task's corpus are there, and say where they are."""
+    """Make sure that the files of a task's corpus exist, and return their paths."""
     name, corpus = choose_corpus(task, data)
     if data.repository and not corpus.hub:
         raise UsageError(f"data.repository: {name} ({data.source}) is not read from the Hub; leave it out")
@@ -97,7 +97,7 @@ def generate_world(directory: Path, say: Say) -> Path:
 
 
 def _is_in_place(corpus: CorpusConfig, root: Path) -> bool:
-    """Whether somebody has begun to put files of the corpus there."""
+    """Whether the user has provided at least some files of the corpus."""
     return any((root / name).exists() for name in _single_files(corpus).values())
 
 
@@ -129,7 +129,7 @@ def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> Split
     paths = tuple(root / name for name in ([named] if isinstance(named, str) else named))
     for path in paths:
         if not path.is_file():
-            how = corpus.get or f"put the file there or point {key} elsewhere"
+            how = corpus.get or f"put the file there or set {key} to another directory"
             where = f"the {split} split; {key} is {root}{SET_BY.get(key, '')}"
             raise DataMissingError(f"{path}: no such file ({where}). To get it: {how}")
     return SplitFiles(split, corpus.format, paths, corpus.options)

@@ -16,13 +16,13 @@ from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import DataError, DataMissingError, Say
 
 NO_LABEL = "-"  # of the SNLI release; a number below zero on the Hub
-FACTS = "hub.json"  # beside the files: where they are from, and how many rows each has
+FACTS = "hub.json"  # next to the files: their origin, and the number of rows of each
 
 Row = dict[str, Any]
 
 
 def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, say: Say) -> Path:
-    """A directory with a file for every split under the name it is to have; two splits may share one."""
+    """A directory with one file per split under the given names; two splits may share a file."""
     local = Path(hub.repository).is_dir()
     if not local and hub.repository.count("/") != 1:  # an id is owner/name
         raise DataMissingError(f"{hub.repository}: no such directory (data.repository)")
@@ -55,7 +55,7 @@ def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, s
 
 
 def describe(hub: HubConfig, local: bool) -> str:
-    """A corpus as messages name it."""
+    """The name of a corpus in messages."""
     return hub.repository if local else f"{hub.repository} at revision {hub.revision} from the Hub"
 
 
@@ -66,8 +66,8 @@ def hash_tree(directory: Path) -> str:
 
 
 def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) -> Iterable[Row]:
-    """The rows of one split, their class numbers as names."""
-    alternative = f"or, without it: {get}" if get else "or point paths.local to files of your own"
+    """The rows of one split, with class names instead of class indices."""
+    alternative = f"or, without it: {get}" if get else "or set paths.local to your own files"
     try:
         import datasets
     except ImportError:
@@ -89,7 +89,7 @@ def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) ->
             f"of the repository with data.repository=DIR; {alternative}"
         ) from None
     except (ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
-        # a split or configuration that is not there, files that do not fit each other, or a loading script
+        # a missing split or configuration, files that do not match, or a loading script
         raise DataError(
             f"{describe(hub, local)}: expected data files with a split {hub.splits[split]!r}, "
             f"got: {first_line(error)}"
@@ -106,7 +106,7 @@ def first_line(error: Exception) -> str:
 
 
 def name_classes(rows: Any) -> Iterator[Row]:
-    """Rows with names where the repository has numbers of classes."""
+    """Rows with class names instead of the repository's class indices."""
     names: dict[str, list[str]] = {}
     for column, feature in rows.features.items():
         inner = getattr(feature, "feature", feature)  # of a list
@@ -123,9 +123,9 @@ def name_classes(rows: Any) -> Iterator[Row]:
 
 
 def write_rows(hub: HubConfig, rows: Iterable[Row], write: Callable[[str], object]) -> dict[str, int]:
-    """The rows in the conventional format of their kind; gives how many rows and tokens there were.
+    """Write the rows in the conventional format of their type; return the numbers of rows and tokens.
 
-    Columns stand in this order: words and what tags them, the tag last; premise, hypothesis, label;
+    The order of columns is: words and their tags, the task's own tag last; premise, hypothesis, label;
     id, title, context, question, answers.
     """
     counts: Counter[str] = Counter()
@@ -170,7 +170,7 @@ def token_lines(hub: HubConfig, columns: list[Any], number: int) -> str:
 
 
 def articles(hub: HubConfig, rows: Iterable[list[Any]]) -> Iterator[dict[str, Any]]:
-    """Questions in the order of the rows, gathered by paragraph and article as the SQuAD release has them."""
+    """Questions in the order of the rows, grouped by article and paragraph as in the SQuAD release."""
     for title, of_article in groupby(rows, key=lambda row: row[1]):
         paragraphs = []
         for context, questions in groupby(of_article, key=lambda row: row[2]):
@@ -183,7 +183,7 @@ def articles(hub: HubConfig, rows: Iterable[list[Any]]) -> Iterator[dict[str, An
 
 
 def answers_of(hub: HubConfig, identifier: str, answers: Any) -> list[dict[str, Any]]:
-    """The Hub keeps texts and starts in two lists."""
+    """Answers as objects; the Hub stores texts and starts in two lists."""
     match answers:
         case {"text": list(texts), "answer_start": list(starts)} if len(texts) == len(starts):
             return [{"answer_start": at, "text": text} for text, at in zip(texts, starts, strict=True)]
@@ -194,11 +194,11 @@ def answers_of(hub: HubConfig, identifier: str, answers: Any) -> list[dict[str, 
 
 
 def check_counts(hub: HubConfig, split: str, counts: Mapping[str, int], where: str) -> None:
-    """Re-uploads are often altered; the published sizes are known."""
+    """Compare with the published sizes, because re-uploads are often altered."""
     for unit, expected in (("rows", hub.rows), ("tokens", hub.tokens)):
         if split in expected and counts[unit] != expected[split]:
             raise DataError(
                 f"{where}: expected {expected[split]:,} {unit} in {hub.splits[split]!r}, "
-                f"got {counts[unit]:,}; this is not the published corpus. If it is what you mean to use: "
+                f"got {counts[unit]:,}; this is not the published corpus. To use it anyway, set "
                 f"task.sources.paper.CORPUS.hub.{unit}.{split}={counts[unit]}"
             )

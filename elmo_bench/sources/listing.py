@@ -1,4 +1,4 @@
-"""Every corpus of a task, and where its files would lie."""
+"""Every corpus of a task, and the paths of its files."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def read_corpora(task: TaskConfig, source: str) -> tuple[str, dict[str, CorpusCo
 
 
 def locate(corpus: CorpusConfig, source: str, paths: PathsConfig) -> dict[str, tuple[Path, ...]]:
-    """Where the files of every split would lie, whether they are there or not."""
+    """The paths of the files of every split, whether they exist or not."""
     from elmo_bench.world import WORLD_VERSION
 
     world = paths.cache / "world" / f"v{WORLD_VERSION}"

@@ -73,7 +73,7 @@ def test_kill_9_at_several_moments(root: Path, uninterrupted: dict[str, object])
         assert not list((root / "runs").glob("ner/*/result.json"))
     code, output, errors = finish(*RUN, *places(root))
     assert code == 0, errors
-    assert "going on from step-0000" in output
+    assert "resuming from step-0000" in output
     assert what_a_run_leaves(root / "runs") == uninterrupted
     (root / "runs").rename(root / "runs-killed")
 
@@ -85,7 +85,7 @@ def test_a_polite_signal_checkpoints_and_says_so(root: Path, uninterrupted: dict
         process.send_signal(number)
         _, errors = process.communicate()
         assert process.returncode == 130
-        assert f"stopped by {number.name}; the same command goes on from the checkpoint" in errors
+        assert f"stopped by {number.name}; run the same command again to resume from the checkpoint" in errors
     code, _, errors = finish(*RUN, *places(root))
     assert code == 0, errors
     assert what_a_run_leaves(root / "runs") == uninterrupted

@@ -85,12 +85,12 @@ def test_what_stands_for_an_input_of_the_paper_is_named() -> None:
     assert find_substitutes(paper, paper) == []
     other = run_config("task=ner", "data=paper", "encoder=small", "words=glove")
     assert find_substitutes(other, paper) == [
-        "encoder=small stands for the paper's original",
-        f"the word vectors {GLOVE} stand for the paper's senna.50d.txt",
+        "encoder=small replaces the paper's original",
+        f"the word vectors {GLOVE} replace the paper's senna.50d.txt",
     ]
     joined, alone = (run_config("task=coref", "data=paper", *more) for more in ((), ("words.beside=null",)))
     assert find_substitutes(alone, joined) == [
-        "the word vectors glove.840B.300d.txt stand for the paper's glove.840B.300d.txt and turian.50d.txt"
+        "the word vectors glove.840B.300d.txt replace the paper's glove.840B.300d.txt and turian.50d.txt"
     ]
     # conditions of an experiment, not substitutes
     for condition in (["elmo=none", "encoder=small"], ["words=none"], ["encoder.untrained=true"]):
@@ -101,9 +101,7 @@ def test_validate_warns_of_substitutes(capsys: pytest.CaptureFixture[str], tmp_p
     own = (f"paths.local={tmp_path}", f"paths.cache={tmp_path}", f"paths.models={tmp_path}")
     assert main(["validate", "task=coref", "data=paper", "words=glove", *own]) == 3
     printed = capsys.readouterr().out
-    assert (
-        f"warning  the word vectors {GLOVE} stand for the paper's glove.840B.300d.txt and turian" in printed
-    )
+    assert f"warning  the word vectors {GLOVE} replace the paper's glove.840B.300d.txt and turian" in printed
     assert "To get it: fetch elmo_2x4096_512_2048cnn_2xhighway_options.json" in printed
     assert main(["validate", "task=coref", "data=open", "words=random", *own, f"paths.data={tmp_path}"]) == 3
     assert "warning" not in capsys.readouterr().out
