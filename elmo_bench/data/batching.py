@@ -13,7 +13,7 @@ from elmo_bench.types import Words
 
 @dataclass(frozen=True)
 class IndexedExample:
-    """One example as numbers, with the sentences its representations are looked up by."""
+    """One indexed example, with the sentences for looking up its representations."""
 
     id: str
     sentences: Mapping[str, tuple[Words, ...]]  # by stream
@@ -21,7 +21,7 @@ class IndexedExample:
 
     @property
     def length(self) -> int:
-        """Tokens over all streams: what batches are bucketed by."""
+        """The number of tokens in all streams; batches are bucketed by it."""
         return sum(len(words) for rows in self.sentences.values() for words in rows)
 
 
@@ -40,7 +40,7 @@ def pad_fields(examples: Sequence[IndexedExample]) -> dict[str, Tensor]:
 
 
 def plan_batches(lengths: Sequence[int], batch_size: int, seed: int, bucket: bool) -> list[list[int]]:
-    """A shuffled epoch of batches, a function of its arguments alone.
+    """A shuffled epoch of batches; it depends only on the arguments.
 
     With `bucket`, batches hold examples of similar length and only their order is random.
     """

@@ -16,16 +16,16 @@ FIELD = re.compile(r"((?:\([^()*]+)*)\*((?:[^()*]*\))*)")
 
 @dataclass(frozen=True)
 class Proposition:
-    """A predicate and its phrases, outer before inner, with C- and R- labels as they stand."""
+    """A predicate and its phrases, outer before inner, with C- and R- labels unchanged."""
 
-    predicate: int  # its position in the sentence
+    predicate: int  # its index in the sentence
     lemma: str
     phrases: tuple[Chunk, ...]
 
 
 def parse_brackets(path: Path, first_line: int, column: Sequence[str]) -> tuple[Chunk, ...]:
     """The phrases of one column, whose fields stand on consecutive lines of a file."""
-    opened: list[tuple[str, int, int]] = []  # label, position, place in the order of opening
+    opened: list[tuple[str, int, int]] = []  # label, index of the token, rank in the order of opening
     phrases: dict[int, Chunk] = {}
     count = 0
     for position, field in enumerate(column):

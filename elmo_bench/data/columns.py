@@ -16,9 +16,9 @@ SEPARATOR = re.compile(r"[ \t]+")
 
 @dataclass(frozen=True)
 class ColumnSentence:
-    """The rows between two blank lines; they stand on consecutive lines of their file."""
+    """The rows between two blank lines, which are on consecutive lines of the file."""
 
-    document: int  # how many document starts came before it
+    document: int  # the number of document starts before it
     first_line: int
     rows: tuple[tuple[str, ...], ...]
 
@@ -30,7 +30,7 @@ class ColumnSentence:
 def read_columns(path: Path, minimum: int, keep_starts: bool = False) -> Iterator[ColumnSentence]:
     """Sentences of a column file; every row has as many columns as the first, at least `minimum`.
 
-    Document starts are borders and no rows, unless `keep_starts` and they have all columns.
+    Document starts are boundaries, not rows, unless `keep_starts` is set and they have all columns.
     """
     width = 0
     document = 0

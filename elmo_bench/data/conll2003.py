@@ -1,4 +1,4 @@
-"""Named entities in columns, as CoNLL-2003 has them: the word first, the tag last."""
+"""Named entities in columns in the format of CoNLL-2003: the word first, the tag last."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TAG_PREFIXES = ("O", "B", "I", "E", "S", "L", "U")
 class EntitySentence:
     """One sentence with its entity tags in IOB2, whatever the scheme of the file."""
 
-    document: int  # sentences of one document follow each other; -DOCSTART- lines are the borders
+    document: int  # the sentences of a document are consecutive; -DOCSTART- lines separate documents
     line: int
     words: Words
     tags: tuple[str, ...]
@@ -26,7 +26,7 @@ class EntitySentence:
 
 @dataclass(frozen=True)
 class ScoredSentence:
-    """One sentence with gold and predicted tags as they stand in the file."""
+    """One sentence with gold and predicted tags exactly as in the file."""
 
     words: Words
     gold: tuple[str, ...]
@@ -52,8 +52,8 @@ def read_entities(path: Path) -> Iterator[EntitySentence]:
 
 
 def read_scored(path: Path) -> Iterator[ScoredSentence]:
-    """Sentences of a file `word ... gold predicted`; illegal sequences are welcome, unknown tags are not."""
-    # conlleval takes a document start for a word, which its accuracy and number of tokens show
+    """Sentences of a file `word ... gold predicted`; illegal sequences are accepted, unknown tags not."""
+    # conlleval counts a document start as a word, which affects its accuracy and number of tokens
     for sentence in require_any(path, read_columns(path, minimum=3, keep_starts=True), "sentence"):
         _check_prefixes(path, sentence)
         yield ScoredSentence(sentence.column(0), sentence.column(-2), sentence.column(-1))

@@ -23,7 +23,7 @@ NOTHING = "-"
 
 @dataclass(frozen=True)
 class Conll2012Sentence:
-    """The rows between two blank lines; they stand on consecutive lines of their file."""
+    """The rows between two blank lines, which are on consecutive lines of the file."""
 
     path: Path
     first_line: int
@@ -35,7 +35,7 @@ class Conll2012Sentence:
 
     @property
     def words(self) -> Words:
-        """The words as they stand, treebank escapes and all."""
+        """The words exactly as in the file, with treebank escapes."""
         return self.column(WORD)
 
     @property
@@ -45,7 +45,7 @@ class Conll2012Sentence:
 
     @property
     def speakers(self) -> tuple[str, ...]:
-        """Who says each word; `-` where nobody is named."""
+        """The speaker of each word; `-` if none is given."""
         return self.column(SPEAKER)
 
     def propositions(self) -> tuple[Proposition, ...]:
@@ -57,7 +57,7 @@ class Conll2012Sentence:
         lemmas, rolesets = self.column(LEMMA), self.column(ROLESET)
         predicates = [position for position, roleset in enumerate(rolesets) if roleset != NOTHING]
         if len(predicates) != len(columns):
-            # OntoNotes has rolesets without arguments: there the verb's own bracket names the predicate.
+            # OntoNotes has rolesets without arguments; their predicate is marked by the verb's own bracket.
             predicates = [phrase.start for column in columns for phrase in column if phrase.label == "V"]
         if len(predicates) != len(columns):
             expected = f"a predicate for each of {len(columns)} columns of arguments"
@@ -70,7 +70,7 @@ class Conll2012Sentence:
 
 @dataclass(frozen=True)
 class Conll2012Document:
-    """One part of a document, which is what coreference is annotated over."""
+    """One part of a document, the unit of coreference annotation."""
 
     path: Path
     line: int

@@ -17,9 +17,9 @@ NOT_A_WORD = re.compile(r"[0-9]+-[0-9]+|[0-9]+\.[0-9]+")  # a multiword token's 
 
 @dataclass(frozen=True)
 class TaggedSentence:
-    """One sentence with both tag sets; `_` where a file leaves one out."""
+    """One sentence with both tag sets; `_` if the file has no value."""
 
-    document: int  # how many `# newdoc` lines came before it
+    document: int  # the number of `# newdoc` lines before it
     line: int
     words: Words
     universal: tuple[str, ...]  # UPOS
@@ -56,10 +56,10 @@ def _sentence(document: int, line: int, rows: list[list[str]]) -> Iterator[Tagge
 
 
 def _check_row(path: Path, number: int, line: str, expected: int) -> list[str] | None:
-    """The columns of a word's row; None for a row that is no word."""
+    """The columns of a word's row; None for a row that is not a word."""
     row = line.split("\t")
     if len(row) != COLUMNS:
-        raise fault(path, number, f"{COLUMNS} columns parted by tabs", f"{len(row)}: {shown(line)}")
+        raise fault(path, number, f"{COLUMNS} columns separated by tabs", f"{len(row)}: {shown(line)}")
     if NOT_A_WORD.fullmatch(row[NUMBER]):
         return None
     if row[NUMBER] != str(expected):

@@ -17,7 +17,7 @@ MARK = re.compile(r"(\()?([0-9]+)(\))?")
 
 
 class Mention(NamedTuple):
-    """Tokens of a document, counted through all its sentences, up to but not including `end`."""
+    """Tokens of a document, indexed across its sentences, up to but not including `end`."""
 
     start: int
     end: int
@@ -33,7 +33,7 @@ class CoreferenceDocument:
     name: str
     part: int
     sentences: tuple[Words, ...]
-    speakers: tuple[tuple[str, ...], ...]  # per sentence and word, `-` where nobody is named
+    speakers: tuple[tuple[str, ...], ...]  # per sentence and word, `-` if none is given
     clusters: tuple[Cluster, ...]  # in the order in which they are first mentioned
 
     @property
@@ -43,7 +43,7 @@ class CoreferenceDocument:
 
 
 def read_coreference(path: Path) -> Iterator[CoreferenceDocument]:
-    """Documents with their clusters; brackets that do not pair up are a fault."""
+    """Documents with their clusters; unbalanced brackets are an error."""
     for document in read_documents(path):
         yield CoreferenceDocument(
             document.name,
@@ -55,9 +55,9 @@ def read_coreference(path: Path) -> Iterator[CoreferenceDocument]:
 
 
 def _clusters(document: Conll2012Document) -> tuple[Cluster, ...]:
-    """Mentions by chain; within a token, as the reference scorer reads: single tokens, openings, closings."""
+    """Mentions by chain; within a token in the scorer's order: single tokens, openings, closings."""
     mentions: dict[str, list[Mention]] = {}
-    opened: dict[str, list[tuple[int, int]]] = {}  # chain -> positions and lines, the latest last
+    opened: dict[str, list[tuple[int, int]]] = {}  # chain -> its open brackets, the latest last
     position = 0
     for sentence in document.sentences:
         for line, field in enumerate(sentence.column(COREFERENCE), start=sentence.first_line):
@@ -93,7 +93,7 @@ def _reading_order(mark: tuple[bool, str, bool]) -> int:
 
 
 def write_coreference(path: Path, documents: Iterable[CoreferenceDocument]) -> None:
-    """A CoNLL-2012 file that says nothing but words, speakers and chains."""
+    """A CoNLL-2012 file with words, speakers and chains only."""
     with path.open("w", encoding="utf-8", newline="\n") as file:
         for document in documents:
             fields = iter(_fields(document.clusters, sum(map(len, document.sentences))))

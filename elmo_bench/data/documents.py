@@ -1,4 +1,4 @@
-"""JSON files read with care: a wrong type is named by its place in the document."""
+"""JSON files with type checks: an error names the path of the value in the document."""
 
 from __future__ import annotations
 
@@ -13,17 +13,17 @@ NAMES = {dict: "an object", list: "a list", str: "a string", int: "a number"}
 
 
 class Place:
-    """A value of a JSON document, its file and the way to it."""
+    """A value of a JSON document, with its file and its path in the document."""
 
     def __init__(self, path: Path, line: int, value: Any, way: str = "") -> None:
         self.path, self.line, self.value, self.way = path, line, value, way
 
     def error(self, expected: str, got: str, remedy: str = "") -> DataError:
-        """The fault of this value."""
+        """The error for this value."""
         return fault(self.path, self.line, expected, f"{got} at {self.way or 'the top'}", remedy)
 
     def __getitem__(self, key: str) -> Place:
-        """A member of an object that has to be there."""
+        """A required member of an object."""
         if not isinstance(self.value, dict):
             raise self.error(NAMES[dict], shown(json.dumps(self.value)))
         if key not in self.value:
@@ -63,12 +63,12 @@ def read_json(path: Path) -> Place:
 
 
 def parse_json(path: Path, first_line: int, text: str) -> Place:
-    """The document of a text that begins on some line of a file."""
+    """The document in a text that starts on the given line of a file."""
     try:
         return Place(path, first_line, json.loads(text))
     except json.JSONDecodeError as error:
         near = shown(text[error.pos : error.pos + 20]) if error.pos < len(text) else "the end of the text"
         line = first_line + error.lineno - 1
         raise fault(path, line, "JSON", f"{near} at column {error.colno} ({error.msg})") from error
-    except (RecursionError, ValueError) as error:  # nested too deep, or a number of too many digits
+    except (RecursionError, ValueError) as error:  # nested too deeply, or a number with too many digits
         raise fault(path, first_line, "JSON of a sane size", str(error)) from error

@@ -1,4 +1,4 @@
-"""Text files as numbered lines, and the one form every complaint about a file takes."""
+"""Text files as numbered lines, and the common form of all errors in files."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ Item = TypeVar("Item")
 
 
 def fault(path: Path, line: int, expected: str, got: str, remedy: str = "") -> DataError:
-    """The error for a line that breaks its format: where, what should be there, what is."""
+    """The error for a line that breaks its format: location, expected content, actual content."""
     return DataError(f"{path}:{line}: expected {expected}, got {got}" + (f"; {remedy}" if remedy else ""))
 
 
 def shown(text: str, width: int = 60) -> str:
-    """A piece of a file, quoted and cut short for an error message."""
+    """An excerpt of a file, quoted and shortened for an error message."""
     return repr(text if len(text) <= width else text[: width - 3] + "...")
 
 
 @contextmanager
 def open_bytes(path: Path) -> Iterator[IO[bytes]]:
-    """The bytes of a plain or gzip-compressed file; told apart by content, not by name."""
+    """The bytes of a plain or gzip-compressed file; the content decides, not the name."""
     try:
         with path.open("rb") as plain:
             compressed = plain.read(2) == GZIP_MAGIC
             plain.seek(0)
-            # GzipFile reads like any binary file; its stub does not say so
+            # GzipFile reads like any binary file; its type stub does not declare it
             yield cast("IO[bytes]", gzip.GzipFile(fileobj=plain)) if compressed else plain
     except FileNotFoundError as error:
         raise DataMissingError(f"{path}: no such file") from error
@@ -56,7 +56,7 @@ def read_lines(path: Path) -> Iterator[tuple[int, str]]:
 
 
 def decode_line(path: Path, number: int, raw: bytes) -> str:
-    """One line as text, without byte order mark and line ending; UTF-8 and no NUL, or a fault."""
+    """One line as text, without byte order mark and line ending; an error unless it is UTF-8 without NUL."""
     if number == 1:
         raw = raw.removeprefix(BYTE_ORDER_MARK)
     try:
@@ -71,7 +71,7 @@ def decode_line(path: Path, number: int, raw: bytes) -> str:
 
 
 def require_any(path: Path, items: Iterable[Item], what: str) -> Iterator[Item]:
-    """The items as they come; a file that holds none is at fault."""
+    """Pass the items on; an error if there are none."""
     empty = True
     for item in items:
         empty = False

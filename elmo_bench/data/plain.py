@@ -1,4 +1,4 @@
-"""Plain text as a file of a format that needs labels: they are put in, and mean nothing."""
+"""Convert plain text to a format that needs labels, with meaningless labels."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ LABELLABLE = ("columns", "conllu")
 
 
 def label_blindly(text: Path, format_name: str, target: Path) -> None:
-    """One tokenised sentence per line as sentences of the format; empty lines are passed over."""
+    """One tokenised sentence per line as sentences of the format; empty lines are skipped."""
     if format_name not in LABELLABLE:
         raise UsageError(
-            f"--text: {text} cannot be brought into the format {format_name}; plain text serves tasks that "
+            f"--text: {text} cannot be converted to {format_name}; --text serves tasks that "
             f"read {' or '.join(LABELLABLE)}"
         )
     sentences = (tuple(line.split()) for _, line in read_lines(text))

@@ -14,7 +14,7 @@ NO_LABEL = "-"
 
 @dataclass(frozen=True)
 class SentencePair:
-    """A premise and a hypothesis as they were written, and what the one says of the other."""
+    """A premise and a hypothesis in their original form, and the relation between them."""
 
     line: int
     premise: str
@@ -24,11 +24,11 @@ class SentencePair:
 
 @dataclass(frozen=True)
 class SnliFile:
-    """The pairs people agreed on, and how many others there were."""
+    """The pairs with a gold label, and the number of other pairs."""
 
     pairs: tuple[SentencePair, ...]
     unlabelled: int  # gold_label "-"
-    blank: int  # a sentence without a word
+    blank: int  # premise or hypothesis without a word
 
 
 def read_snli(path: Path) -> SnliFile:

@@ -12,7 +12,7 @@ from elmo_bench.data.lines import require_any, shown
 
 @dataclass(frozen=True)
 class Answer:
-    """One person's answer; `context[start : start + len(text)]` is its text."""
+    """One annotator's answer; `context[start : start + len(text)]` is its text."""
 
     start: int
     text: str
@@ -20,7 +20,7 @@ class Answer:
 
 @dataclass(frozen=True)
 class SquadQuestion:
-    """One question with the paragraph it is about."""
+    """One question with its paragraph."""
 
     id: str
     article: str
@@ -30,7 +30,7 @@ class SquadQuestion:
 
 
 def read_squad(path: Path) -> Iterator[SquadQuestion]:
-    """All questions in file order; ids are unique and every answer stands where it says."""
+    """All questions in file order; ids are unique, and every answer is checked against its offset."""
     return require_any(path, _read_questions(path), "question")
 
 

@@ -1,4 +1,4 @@
-"""Chunks written as tags: the schemes IOB1, IOB2, BIOUL and BIOES, told apart and converted."""
+"""Chunks written as tags: the schemes IOB1, IOB2, BIOUL and BIOES, recognised and converted."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ OUTSIDE = "O"
 
 
 class Chunk(NamedTuple):
-    """A labelled stretch of tokens, from `start` up to but not including `end`."""
+    """A labelled span of tokens, from `start` up to but not including `end`."""
 
     label: str
     start: int
@@ -18,7 +18,7 @@ class Chunk(NamedTuple):
 
 
 class TagFault(NamedTuple):
-    """Where a tag sequence breaks its scheme, and how."""
+    """The position where a tag sequence breaks its scheme, and the error."""
 
     position: int
     expected: str
@@ -32,7 +32,7 @@ def split_tag(tag: str) -> tuple[str, str]:
 
 
 def find_fault(tags: Sequence[str], scheme: Scheme) -> TagFault | None:
-    """The first place where a tag sequence is not legal in a scheme."""
+    """The first position where a tag sequence is not legal in a scheme."""
     prefixes = "BI" if scheme.startswith("IOB") else scheme.replace("O", "")
     may_follow = _RULES[scheme]
     before = ("O", "")
@@ -52,7 +52,7 @@ def find_fault(tags: Sequence[str], scheme: Scheme) -> TagFault | None:
 
 
 def _may_follow_iob1(before: tuple[str, str], after: tuple[str, str]) -> bool:
-    # B only parts a chunk from one of the same type right before it (Ramshaw and Marcus 1995)
+    # B occurs only directly after a chunk of the same type (Ramshaw and Marcus 1995)
     return after[0] != "B" or before[1] == after[1]
 
 
@@ -75,7 +75,7 @@ _RULES: dict[Scheme, Callable[[tuple[str, str], tuple[str, str]], bool]] = {
 
 
 def recognise_scheme(sequences: Iterable[Sequence[str]]) -> tuple[Scheme, int, TagFault | None]:
-    """The scheme all sequences obey; else the one obeyed longest, and where it breaks.
+    """The scheme that all sequences obey; else the one that is obeyed longest, and where it breaks.
 
     The middle value is the index of the breaking sequence. Any sequence with a chunk obeys at most one
     scheme; files without chunks count as IOB2.
@@ -92,9 +92,9 @@ def recognise_scheme(sequences: Iterable[Sequence[str]]) -> tuple[Scheme, int, T
 
 
 def chunks_of(tags: Sequence[str]) -> tuple[Chunk, ...]:
-    """Chunks as conlleval sees them, whatever the scheme and however illegal the sequence.
+    """Chunks as conlleval counts them, for any scheme and for illegal sequences.
 
-    A chunk opens at B, U or S, at anything but O after O or after a closed chunk, and where the type changes.
+    A chunk opens at B, U or S, at anything but O after O or after a closed chunk, and when the type changes.
     """
     return tuple(_open_and_close(tags))
 

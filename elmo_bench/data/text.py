@@ -19,7 +19,7 @@ MARKERS = (SENTENCE_START, SENTENCE_END, UNKNOWN_WORD)
 
 @dataclass(frozen=True)
 class TextCorpus:
-    """The shards a language model learns from, and those kept aside to measure it."""
+    """The shards that a language model is trained on, and the held-out shards that it is evaluated on."""
 
     train: tuple[Path, ...]
     heldout: tuple[Path, ...]
@@ -37,7 +37,7 @@ class TextCorpus:
             if not found[pattern]:
                 raise DataMissingError(
                     f"{directory}: no file is named {pattern} (config key {use}); a language model needs "
-                    "text to learn from and other text to be measured on"
+                    "training text and separate held-out text"
                 )
         return cls(found[train], found[heldout])
 
@@ -66,7 +66,7 @@ def _one_per_line(words: Iterable[str]) -> str:
 
 @dataclass(frozen=True)
 class TargetVocabulary:
-    """The words a softmax predicts, one per row, by falling frequency; all others count as `<UNK>`."""
+    """The words that a softmax predicts, by decreasing frequency; all other words are `<UNK>`."""
 
     words: tuple[str, ...]
 
@@ -105,5 +105,5 @@ class TargetVocabulary:
         return {word: number for number, word in enumerate(self.words)}
 
     def number(self, word: str) -> int:
-        """The row of a word in the softmax."""
+        """The index of a word in the softmax."""
         return self._numbers.get(word, self._numbers[UNKNOWN_WORD])

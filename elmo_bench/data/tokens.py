@@ -1,7 +1,7 @@
-"""The one tokeniser: Penn Treebank style on raw text, no change to tokenised text, offsets kept.
+"""The tokeniser of all tasks: Penn Treebank style on raw text, tokenised text unchanged, offsets preserved.
 
-Conventions are those of the language-model text: straight quotes, `--` and `...`, no treebank escapes,
-clitics parted (do n't, dog 's, can not), hyphenated words and abbreviations whole.
+The conventions are those of the language model's text: straight quotes, `--` and `...`, no treebank escapes,
+clitics split off (do n't, dog 's, can not), hyphenated words and abbreviations not split.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ ESCAPES = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
     "-lrb-": "(", "-rrb-": ")", "-lsb-": "[", "-rsb-": "]", "-lcb-": "{", "-rcb-": "}",
     "``": '"', "''": '"', "`": "'", "\\/": "/", "\\*": "*", "…": "...", "—": "--", "–": "-",
-    "/.": ".", "/?": "?", "/-": "-",  # OntoNotes marks punctuation in speech so
+    "/.": ".", "/?": "?", "/-": "-",  # punctuation in OntoNotes' speech transcripts
 }  # fmt: skip
 INSIDE_WORDS = (("\\/", "/"), ("\\*", "*"))
 STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "`": "'"})
@@ -42,7 +42,7 @@ INNER = re.compile(
     | (?<=[^\W\d]):(?=[^\W\d])                  # nor the colon of 10:30""",
     re.VERBOSE,
 )
-LONGEST_SIGN = 32  # longer runs of dots or dashes are cut, so that a hostile chunk stays cheap
+LONGEST_SIGN = 32  # longer runs of dots or dashes are split, to limit the cost of malicious input
 CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 CANNOT = re.compile(r"can(?=not$)", re.IGNORECASE)
 ABBREVIATION = re.compile(
@@ -57,7 +57,7 @@ INITIAL = re.compile(r"[^\W\d_]\.")
 
 
 class Token(NamedTuple):
-    """A word as the models read it, and where it stands in the text it was cut from."""
+    """A word as the models read it, and its offsets in the original text."""
 
     text: str
     start: int
@@ -65,7 +65,7 @@ class Token(NamedTuple):
 
 
 def tokenise(text: str) -> tuple[Token, ...]:
-    """Words of raw or tokenised text; `text[start:end]` is what each was before its escapes were undone."""
+    """Words of raw or tokenised text; `text[start:end]` is the original form of each, with escapes."""
     chunks = list(CHUNK.finditer(text))
     tokens: list[Token] = []
     for place, chunk in enumerate(chunks, start=1):
@@ -92,12 +92,12 @@ def undo_escape(word: str) -> str:
 
 
 def undo_escapes(words: Iterable[str]) -> Words:
-    """Words of a treebank as the language model and the vectors know them."""
+    """Words of a treebank in the conventions of the language model and the word vectors."""
     return tuple(map(undo_escape, words))
 
 
 def _split(chunk: str, start: int, end: int, following: str) -> Iterator[tuple[int, int]]:
-    """Borders of the tokens between two places of a piece of text without blanks."""
+    """Boundaries of the tokens between two offsets of a text without blanks."""
     while start < end and not WHOLE.fullmatch(chunk, start, end):
         match = OPENING.match(chunk, start, end)
         if not match or SHORTENED.match(chunk, start, end):
@@ -117,7 +117,7 @@ def _split(chunk: str, start: int, end: int, following: str) -> Iterator[tuple[i
 
 
 def _closing(chunk: str, start: int, end: int, following: str) -> int:
-    """Where the last token of a chunk begins, if it is punctuation; else `end`."""
+    """The start of the last token of a chunk, if it is punctuation; else `end`."""
     match = CLOSING.search(chunk, max(start, end - LONGEST_SIGN), end)
     if match:
         return match.start()
@@ -136,7 +136,7 @@ def _is_abbreviation(word: str, following: str) -> bool:
 
 
 def _split_inside(chunk: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """What is left between opening and closing signs: dashes, brackets and clitics still part words."""
+    """Split the text between opening and closing punctuation at dashes, brackets and clitics."""
     if WHOLE.fullmatch(chunk, start, end):
         yield start, end
         return

@@ -25,11 +25,11 @@ class Phrase(NamedTuple):
 
 @dataclass(frozen=True)
 class SentimentTree:
-    """The words of a sentence as they stand in the tree, and all its nodes, parents before children."""
+    """The words of a sentence exactly as in the tree, and all its nodes, parents before children."""
 
     line: int
     words: Words
-    phrases: tuple[Phrase, ...]  # the first one is the whole sentence
+    phrases: tuple[Phrase, ...]  # the first node is the whole sentence
 
     @property
     def label(self) -> int:
@@ -45,7 +45,7 @@ def read_trees(path: Path) -> Iterator[SentimentTree]:
 
 
 def read_labels(path: Path) -> Iterator[int]:
-    """One label per line, as somebody predicts them for the trees of another file."""
+    """Predicted labels, one per line, for the trees of another file."""
     lines = ((number, line.strip()) for number, line in read_lines(path) if line.strip())
     for number, line in require_any(path, lines, "label"):
         if line not in LABELS:
@@ -57,7 +57,7 @@ def parse_tree(path: Path, number: int, line: str) -> SentimentTree:
     """The tree of one line; without recursion, so that depth does not matter."""
     words: list[str] = []
     nodes: list[list[int]] = []  # start, end and label of each
-    opened: list[tuple[int, str]] = []  # number and content so far of every node whose bracket is open
+    opened: list[tuple[int, str]] = []  # index and content so far of every node whose bracket is open
     is_label = False
     for piece in PIECE.findall(line):
         node, content = opened[-1] if opened else (-1, "")

@@ -1,4 +1,4 @@
-"""Static word vectors: files, the table a head's word embedding starts from, and the look-up into it."""
+"""Static word vectors: files, the initial table of a head's word embedding, and the look-up in it."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ NUMBER = "<number>"
 UNKNOWN_ROW = 1
 LINES_AT_ONCE = 8192
 LARGEST = float(np.finfo(np.float32).max)
-SMALL = 0.05  # half the range of random rows beside vectors from a file
+SMALL = 0.05  # half the range of the random rows that are added to vectors from a file
 
 Match = Literal["exact", "lower_cased", "number", "training_only", "unknown"]
 MATCHES: tuple[Match, ...] = ("exact", "lower_cased", "number", "training_only", "unknown")
@@ -30,23 +30,23 @@ MATCHES: tuple[Match, ...] = ("exact", "lower_cased", "number", "training_only",
 
 @dataclass(frozen=True)
 class WordVectors:
-    """What a file of word vectors holds, in its order."""
+    """The content of a file of word vectors, in file order."""
 
     words: tuple[str, ...]
     matrix: NDArray[np.float32]  # (words, dim)
-    widths: tuple[int, ...] = ()  # of the files that were joined; none for a single file
+    widths: tuple[int, ...] = ()  # dimensions of the files that were joined; empty for a single file
 
 
 @dataclass(frozen=True)
 class WordTable:
     """Rows for words; row 0 is padding and row 1 the unknown word, both zero before training."""
 
-    words: tuple[str, ...]  # row of a word = its position here + 2
-    matrix: Tensor  # (2 + words, dim); dim is 0 where a task has no word vectors
+    words: tuple[str, ...]  # row of a word = its index in this tuple + 2
+    matrix: Tensor  # (2 + words, dim); dim is 0 if a task has no word vectors
     trainable: bool
-    from_file: int = 0  # so many of the first words have vectors from a file
+    from_file: int = 0  # the number of first words that have vectors from a file
     in_training: tuple[int, ...] | None = None  # the rows that training can change; None: any of them
-    widths: tuple[int, ...] = ()  # of the files that its vectors were joined of
+    widths: tuple[int, ...] = ()  # dimensions of the files that were joined
 
     @property
     def dim(self) -> int:
@@ -57,7 +57,7 @@ class WordTable:
         return {word: row + 2 for row, word in enumerate(self.words)}
 
     def ids(self, words: Words) -> Tensor:
-        """(time,) row numbers: the word itself, else lower-cased, else its number token, else 1."""
+        """(time,) row indices: the word itself, else lower-cased, else its number token, else 1."""
         return torch.tensor([self._find(word)[0] for word in words], dtype=torch.long)
 
     def _find(self, word: str) -> tuple[int, Match]:
@@ -71,14 +71,14 @@ class WordTable:
         return UNKNOWN_ROW, "unknown"
 
     def coverage(self, sentences: Iterable[Words]) -> dict[str, float]:
-        """How many tokens there are, and the percentage of them found in each way."""
+        """The number of tokens, and the percentage found by each rule of the look-up."""
         found = Counter(self._find(word)[1] for words in sentences for word in words)
         tokens = found.total()
         return {"tokens": tokens} | {match: 100 * found[match] / max(tokens, 1) for match in MATCHES}
 
 
 def is_number(word: str) -> bool:
-    """Digits with nothing but signs around them: 1987, 3.14, $5, 10-12."""
+    """Whether a word consists of digits and symbols only: 1987, 3.14, $5, 10-12."""
     return any(map(str.isdigit, word)) and not any(map(str.isalpha, word))
 
 
@@ -90,10 +90,10 @@ def word_table(
     seed: int,
     trainable: bool,
 ) -> WordTable:
-    """A table of the file's words, a number token, and the training words that neither covers.
+    """A table of the file's words, a number token, and the other training words.
 
     `vectors` goes with kind `file`, which has its own dimension; `dim` with kind `random`. A table of frozen
-    vectors has those alone: every other word is the unknown one, in training text as in test text.
+    vectors has only the file's words: every other word is unknown, in training and test text alike.
     """
     if kind == "none":
         return WordTable((), torch.zeros(2, 0), trainable=False)
@@ -124,13 +124,13 @@ def word_table(
 
 
 def matrix_of(vectors: WordVectors) -> Tensor:
-    """The rows of padding and of the unknown word, both zero, above those of the words."""
+    """The table with two rows of zeros before those of the words: padding and the unknown word."""
     known = torch.from_numpy(vectors.matrix)
     return torch.cat([torch.zeros(2, known.shape[1]), known])
 
 
 def with_number(vectors: WordVectors) -> WordVectors:
-    """The vectors and, where the file has numbers but no number token, the mean of the numbers as one."""
+    """The vectors plus, if the file has numbers but no number token, their mean as the number token."""
     numbers = [row for row, word in enumerate(vectors.words) if is_number(word)]
     if not numbers or NUMBER in vectors.words:
         return vectors
@@ -140,7 +140,7 @@ def with_number(vectors: WordVectors) -> WordVectors:
 
 
 def join_vectors(files: Sequence[WordVectors]) -> WordVectors:
-    """Every word of any of the files with its vectors side by side; zeros where a file does not have it."""
+    """Every word of all files with its vectors concatenated; zeros if a file does not contain it."""
     if len(files) == 1:
         return files[0]
     rows = {
@@ -154,7 +154,7 @@ def join_vectors(files: Sequence[WordVectors]) -> WordVectors:
 
 
 def read_vectors(path: Path) -> WordVectors:
-    """A text file `word v1 ... vn` as of GloVe or word2vec, plain or gzip; of equal words the first."""
+    """A text file `word v1 ... vn` as of GloVe or word2vec, plain or gzip; of repeated words the first."""
     words: dict[str, None] = {}
     blocks: list[NDArray[np.float32]] = []
     dim = 0
@@ -193,12 +193,12 @@ def _is_header(line: bytes) -> bool:
 def _dimension(path: Path, number: int, line: bytes) -> int:
     dim = line.count(b" ")
     if not dim:
-        raise fault(path, number, "a word and its vector, parted by single blanks", _shown(line))
+        raise fault(path, number, "a word and its vector, separated by single blanks", _shown(line))
     return dim
 
 
 def _parse(path: Path, first: int, lines: Sequence[bytes], dim: int) -> tuple[list[str], NDArray[np.float32]]:
-    """Words and vectors of consecutive lines; fast where every line is plain, with care where one is not."""
+    """Words and vectors of consecutive lines; with a slow path for irregular lines."""
     parts = [line.partition(b" ") for line in lines]
     try:
         words = [decode_line(path, number, word) for number, (word, _, _) in enumerate(parts, start=first)]
@@ -208,7 +208,7 @@ def _parse(path: Path, first: int, lines: Sequence[bytes], dim: int) -> tuple[li
         )  # fmt: skip
         if all(words) and block.shape == (len(lines), dim) and np.isfinite(block).all():
             return words, block
-    except ValueError:  # some line is not a word and dim numbers: find it, or its word has blanks in it
+    except ValueError:  # some line is not a word and `dim` numbers: find it, or its word contains blanks
         pass
     rows = [_parse_line(path, number, line, dim) for number, line in enumerate(lines, start=first)]
     return [word for word, _ in rows], np.array([vector for _, vector in rows], dtype=np.float32)
@@ -221,7 +221,7 @@ def _parse_line(path: Path, number: int, line: bytes, dim: int) -> tuple[str, li
     except ValueError:
         vector = []
     if not word or len(vector) != dim or not all(abs(value) <= LARGEST for value in vector):
-        raise fault(path, number, f"a word and {dim} finite numbers, parted by single blanks", _shown(line))
+        raise fault(path, number, f"a word and {dim} finite numbers between single blanks", _shown(line))
     return decode_line(path, number, word), vector
 
 

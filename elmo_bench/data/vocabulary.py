@@ -22,7 +22,7 @@ class Vocabulary:
 
     @classmethod
     def open(cls, items: Iterable[str], minimum_count: int = 1) -> Vocabulary:
-        """Padding, unknown, then items by falling frequency (ties in alphabetical order)."""
+        """Padding, unknown, then items by decreasing frequency (ties in alphabetical order)."""
         counted = Counter(items)
         kept = sorted(
             (item for item, n in counted.items() if n >= minimum_count), key=lambda i: (-counted[i], i)
@@ -31,7 +31,7 @@ class Vocabulary:
 
     @classmethod
     def closed(cls, items: Iterable[str]) -> Vocabulary:
-        """Labels in alphabetical order; nothing is reserved and nothing else is accepted."""
+        """Labels in alphabetical order, without reserved ids; any other label is an error."""
         return cls(tuple(sorted(set(items))))
 
     @cached_property
@@ -62,7 +62,7 @@ class Vocabulary:
 
 @dataclass(frozen=True)
 class Vocabularies:
-    """All that maps an example's strings to ids: the word table and the task's own vocabularies."""
+    """The mappings from strings to ids: the word table and the task's own vocabularies."""
 
     words: WordTable
     named: Mapping[str, Vocabulary]

@@ -24,19 +24,19 @@ PARENTS = {"corpus": "", "text": "corpus", "sentence": "text", "wf": "sentence",
 
 @dataclass(frozen=True)
 class SenseInstance:
-    """A word whose sense is asked for; it may span several words of the sentence."""
+    """A word to disambiguate; it may span several words of the sentence."""
 
     id: str
     lemma: str
     part_of_speech: str  # n, v, a or r
     start: int
     end: int
-    keys: tuple[str, ...]  # the right senses; one of them is enough
+    keys: tuple[str, ...]  # the correct senses; any of them counts as correct
 
 
 @dataclass(frozen=True)
 class SenseSentence:
-    """One sentence; words of a multiword token stand apart."""
+    """One sentence; multiword tokens are split into words."""
 
     id: str
     words: Words
@@ -45,7 +45,7 @@ class SenseSentence:
 
 @dataclass(frozen=True)
 class Sense:
-    """One sense of a lemma; number 1 is the most frequent."""
+    """One sense of a lemma; sense number 1 is the most frequent."""
 
     key: str
     number: int
@@ -61,7 +61,7 @@ class SenseInventory:
         }
 
     def senses(self, lemma: str, part_of_speech: str) -> tuple[Sense, ...]:
-        """The candidates, the first sense first; none for a stranger."""
+        """The candidates in the order of their sense numbers; none for an unknown lemma."""
         return self._senses.get((lemma.lower(), part_of_speech), ())
 
 
@@ -86,7 +86,7 @@ def read_keys(path: Path) -> dict[str, tuple[str, ...]]:
 
 
 class _SenseParser:
-    """Expat's callbacks; a document type is refused, so entities can neither expand nor reach out."""
+    """Expat's callbacks; a document type is refused, which excludes expanding and external entities."""
 
     def __init__(self, path: Path, gold: Mapping[str, tuple[str, ...]]) -> None:
         self.path, self.gold = path, gold
@@ -103,10 +103,10 @@ class _SenseParser:
         self.done: list[SenseSentence] = []
 
     def sentences(self) -> Iterator[SenseSentence]:
-        """Sentences as the file is read on."""
+        """The sentences, while the file is being read."""
         with open_bytes(self.path) as file:
             for number, line in enumerate(file, start=1):
-                decode_line(self.path, number, line)  # names bytes that are not UTF-8
+                decode_line(self.path, number, line)  # to report bytes that are not UTF-8
                 yield from self.parse(line, is_last=False)
             yield from self.parse(b"", is_last=True)
 

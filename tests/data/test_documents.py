@@ -185,9 +185,9 @@ def test_faulty_conllu_is_named_with_file_and_line(file: Path) -> None:
         read_conllu,
         write(file, CONLLU.replace("\tSYM\tSYM", "\tSYM")),
         10,
-        "10 columns parted by tabs, got 9",
+        "10 columns separated by tabs, got 9",
     )
-    refuses(read_conllu, write(file, CONLLU.replace("\t", " ")), 3, "10 columns parted by tabs, got 1")
+    refuses(read_conllu, write(file, CONLLU.replace("\t", " ")), 3, "10 columns separated by tabs, got 1")
     refuses(read_conllu, write(file, CONLLU.replace("1\tI\tI", "1\t\tI")), 3, "a word in the second column")
     refuses(read_conllu, write(file, "# text\n"), 1, "at least one sentence")
 
