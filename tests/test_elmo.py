@@ -144,7 +144,7 @@ def test_a_stopped_job_goes_on_and_ends_with_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(vector_files.os, "fsync", stop)
-        with pytest.raises(BenchError, match="goes on from here") as caught:
+        with pytest.raises(BenchError, match="again to resume") as caught:
             _run(source, tmp_path / name, "--model", model)
     assert caught.value.exit_code == 130
     assert not (tmp_path / name).exists()

@@ -24,7 +24,7 @@ SAFETENSORS_DTYPES = ("F32", "F16")
 
 
 def read_arrays(path: Path, shapes: Shapes) -> dict[str, Array]:
-    """The arrays of a weight file, exactly those of `shapes`; nothing is read before all of it is checked."""
+    """The arrays of a weight file, exactly those of `shapes`; all metadata are checked before reading."""
     if not path.is_file():
         raise DataMissingError(f"{path}: no such weight file")
     arrays = _read_safetensors(path, shapes) if path.suffix == ".safetensors" else _read_hdf5(path, shapes)
@@ -37,7 +37,7 @@ def read_arrays(path: Path, shapes: Shapes) -> dict[str, Array]:
 
 
 def write_arrays(path: Path, arrays: Mapping[str, Array]) -> str:
-    """Write arrays as HDF5 or safetensors, by the suffix; gives the sha256 of their content."""
+    """Write arrays as HDF5 or safetensors, by the suffix; return the sha256 of their content."""
     digest = hash_arrays(arrays)
     with atomic_path(path) as temporary:
         if path.suffix == ".safetensors":
@@ -53,12 +53,12 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> str:
 def _save_safetensors(arrays: dict[str, Array], path: Path, digest: str) -> None:
     try:
         save_file(arrays, path, metadata={"sha256": digest})
-    except SafetensorError as error:  # a full disk, for instance
+    except SafetensorError as error:  # such as a full disk
         raise OSError(str(error)) from error
 
 
 def hash_arrays(arrays: Mapping[str, Array]) -> str:
-    """sha256 over names, dtypes, shapes and values, whatever file they lie in."""
+    """sha256 over names, dtypes, shapes and values, independent of the file format."""
     digest = hashlib.sha256()
     for name in sorted(arrays):
         array = np.ascontiguousarray(arrays[name])
@@ -68,7 +68,7 @@ def hash_arrays(arrays: Mapping[str, Array]) -> str:
 
 
 def check_names(path: Path, found: set[str], shapes: Shapes) -> None:
-    """Refuse a file that holds other arrays than those the options call for."""
+    """Refuse a file whose arrays are not exactly those that the options require."""
     strange = sorted(found - set(shapes))
     if strange:
         raise DataError(
@@ -84,7 +84,7 @@ def check_names(path: Path, found: set[str], shapes: Shapes) -> None:
 
 
 def check_shape(path: Path, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:
-    """Refuse an array whose shape is not what the options say."""
+    """Refuse an array whose shape differs from the options."""
     if shape == expected:
         return
     hint = "are options and weights of the same model?"
@@ -111,7 +111,7 @@ def _read_safetensors(path: Path, shapes: Shapes) -> dict[str, Array]:
         raise DataError(f"{path}: expected a safetensors file, got {error}") from error
     if recorded is not None and recorded != hash_arrays(arrays):
         raise DamagedFileError(
-            f"{path}: the values do not match the sha256 beside them; fetch or train it again"
+            f"{path}: the values do not match their stored sha256; download or train it again"
         )
     return arrays
 
@@ -129,7 +129,7 @@ def _read_hdf5(path: Path, shapes: Shapes) -> dict[str, Array]:
 
 
 def _plain_datasets(path: Path, root: Any, shapes: Shapes) -> dict[str, Any]:
-    """The datasets on hard links along expected names; any other link may lead h5py out of the file."""
+    """The datasets behind hard links with expected names; other links may point outside the file."""
     folders = {name.rsplit("/", depth)[0] for name in shapes for depth in range(1, name.count("/") + 1)}
     datasets: dict[str, Any] = {}
     waiting = [("", root)]

@@ -1,8 +1,8 @@
 """The files of a biLM in the published layout: options.json and a weight file in HDF5 or safetensors.
 
-options.json holds the sizes. The weight file holds named arrays, all stored for x·W as TensorFlow does
-(transposed against ours), with the LSTM's gates in the order i, g, f, o (ours: i, f, g, o). The row of
-zeros for missing characters, the forget gate's extra 1 and the softmax are not in it.
+options.json holds the sizes. The weight file holds named arrays, all stored for x·W as in TensorFlow (the
+transpose of ours), with the LSTM's gates in the order i, g, f, o (ours: i, f, g, o). It does not contain the
+row of zeros for missing characters, the extra 1 of the forget gate, and the softmax.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def load_bilm(options_path: Path, weights_path: Path) -> BiLM:
 
 
 def save_bilm(model: BiLM, directory: Path, is_half: bool = False) -> str:
-    """Write options.json and weights.safetensors; gives the sha256 of the weights' content."""
+    """Write options.json and weights.safetensors; return the sha256 of the weights' content."""
     directory.mkdir(parents=True, exist_ok=True)
     arrays = export_arrays(model)
     if is_half:
@@ -168,7 +168,7 @@ def _lstm_layers(model: BiLM) -> Iterator[tuple[str, ProjectedLstm]]:
 
 
 def _swap_gates(gates: Tensor) -> Tensor:
-    """Between the file's order i, j, f, o and ours, i, f, j, o, along the last dimension, either way."""
+    """Convert between the file's order i, j, f, o and ours, i, f, j, o, along the last dimension."""
     entry, second, third, exit_ = gates.chunk(4, dim=-1)
     return torch.cat([entry, third, second, exit_], dim=-1)
 

@@ -3,17 +3,17 @@
 Read this file from top to bottom:
 
 1. characters: a word becomes a row of 50 byte ids;
-2. token encoder: the row becomes x_k, a vector that knows nothing of the context;
+2. token encoder: the row becomes x_k, a vector that does not depend on the context;
 3. projected LSTM: one layer that reads the x_k in one direction;
 4. stack: L layers of one direction with skip connections;
-5. biLM: both directions side by side. The layers h_{k,0} ... h_{k,L} of token k are what tasks mix.
+5. biLM: both directions concatenated. Tasks mix the layers h_{k,0} ... h_{k,L} of token k.
 
 The published model has L = 2, 4096 LSTM units (`cell_dim`, C below), 512 dimensions per direction
 (`projection_dim`, P below), and 2048 character filters. Other sizes are in conf/bilm.
 
-This is the plain statement of the model: `engine` computes the same layers fast, `training` the same
-outputs with gradients, and tests hold both to this file. Where the published TensorFlow implementation
-(bilm-tf) differs from the textbook, a comment says "as published": released weights need exactly that.
+This is the reference implementation: `engine` computes the same layers fast, `training` computes the same
+outputs with gradients, and tests compare both with this file. The comment "as published" marks the points
+where the published TensorFlow implementation (bilm-tf) differs from the textbook; released weights need them.
 """
 
 from __future__ import annotations
@@ -34,14 +34,14 @@ from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 # 1. Characters
 #
 # As published, a word is read as UTF-8 bytes, so 256 ids cover every language. Five more ids mark the
-# sentence's start and end, the word's start and end, and padding. A sentence mark is a word of its own:
+# sentence's start and end, the word's start and end, and padding. A sentence mark is a separate word:
 #
 #     "cat"   ->  [258, 99, 97, 116, 259, 260, 260, ...]    50 ids
 #     "<S>"   ->  [258, 256, 259, 260, 260, ...]
 #
-# These are 261 ids, 0 to 260, and 261 learned vectors in a weight file. For inference every id is raised by
-# one, and row 0, a vector of zeros, stands for a missing token (padding of a batch): 262 in options.json.
-# The padding inside a word, 261 after the shift, is learned and takes part in the convolutions.
+# These are 261 ids, 0 to 260, and 261 learned vectors in a weight file. For inference every id is increased
+# by one, and row 0, a vector of zeros, stands for a missing token (padding of a batch): 262 in options.json.
+# The vector of padding inside a word, 261 after the shift, is learned and enters the convolutions.
 
 CHARACTERS = 261
 CHARACTERS_WITH_MISSING = 262
@@ -57,7 +57,7 @@ CharacterIds = NDArray[np.int64]
 
 
 def character_ids(words: Sequence[str], maximum_characters: int = MAXIMUM_CHARACTERS) -> CharacterIds:
-    """One row of ids per word, (words, characters); a word's bytes after the 48th are left out."""
+    """One row of ids per word, (words, characters); the bytes of a word after the 48th are dropped."""
     rows = np.full((len(words), maximum_characters), PADDING_ID, dtype=np.int64)
     for row, word in zip(rows, words, strict=True):
         ids = [_WORD_START_ID, *_content_ids(word, maximum_characters - 2), _WORD_END_ID]
@@ -74,12 +74,12 @@ def _content_ids(word: str, maximum_bytes: int) -> list[int]:
 
 
 def count_characters(rows: CharacterIds) -> NDArray[np.int64]:
-    """How many ids of each row are not padding, the two word marks included, (words,)."""
+    """The number of ids in each row that are not padding, including the two word marks, (words,)."""
     return np.asarray((rows != PADDING_ID).sum(axis=1), dtype=np.int64)
 
 
 def with_marks(words: Sequence[str]) -> list[str]:
-    """A sentence between its two marks, as the network reads it."""
+    """A sentence with its two marks, as the network reads it."""
     return [SENTENCE_START, *words, SENTENCE_END]
 
 
@@ -107,7 +107,7 @@ class Highway(nn.Module):
     def __init__(self, dim: int) -> None:
         super().__init__()
         self.transform = nn.Linear(dim, dim)
-        self.gate = nn.Linear(dim, dim)  # weight files call it "carry", though it opens the transform
+        self.gate = nn.Linear(dim, dim)  # called "carry" in weight files, although it opens the transform
 
     def forward(self, inputs: Tensor) -> Tensor:
         gate = torch.sigmoid(self.gate(inputs))
@@ -134,7 +134,7 @@ class TokenEncoder(nn.Module):
     def forward(self, ids: Tensor) -> Tensor:
         """Character ids (words, characters) to token vectors (words, P)."""
         embedded = self.characters(self.trim(ids)).transpose(1, 2)  # (words, character_dim, characters)
-        # Each filter looks at every window of its width; the best match anywhere in the word counts.
+        # Each filter is applied to every window of its width; the maximum over the word is kept.
         pooled = [F.relu(convolution(embedded).amax(dim=2)) for convolution in self.convolutions]
         features = torch.cat(pooled, dim=1)  # (words, filter_count)
         for highway in self.highways:
@@ -143,7 +143,7 @@ class TokenEncoder(nn.Module):
         return projected
 
     def trim(self, ids: Tensor) -> Tensor:
-        """Leave out padding that cannot change a maximum: all after one whole window of padding."""
+        """Drop padding that cannot change a maximum: everything after one whole window of padding."""
         is_used = ((ids != PADDING_ID) & (ids != MISSING_ID)).any(dim=0)  # (characters,)
         if bool((ids == MISSING_ID).any()) or not bool(is_used.any()):
             return ids  # a missing token is fifty zeros, not padding
@@ -165,9 +165,9 @@ class ProjectedLstm(nn.Module):
     c_t = clip(σ(f + 1) ⊙ c_{t-1} + σ(i) ⊙ tanh(g))
     h_t = clip(W_P (σ(o) ⊙ tanh(c_t)))            P, without a bias
 
-    As published: `clip` cuts to [-3, 3], cell and projection both. The 1 in the forget gate is TensorFlow's
-    forget bias and is not in weight files, so it is not in `bias` either (`gate_bias` adds it): files then
-    survive a round trip to the last bit. Where C = P there is no projection, and then no clip of h.
+    As published: `clip` limits both cell and projection to [-3, 3]. The 1 in the forget gate is TensorFlow's
+    forget bias and is not in weight files, so it is not in `bias` either (`gate_bias` adds it): a
+    round trip through a file is then exact. If C = P there is no projection, and h is not clipped.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -188,20 +188,20 @@ class ProjectedLstm(nn.Module):
 
     @property
     def gate_bias(self) -> Tensor:
-        """The bias as it is used, with 1 added to the forget gate."""
+        """The effective bias, with 1 added to the forget gate."""
         offset = self.forget_offset
         assert isinstance(offset, Tensor)
         return self.bias + offset
 
     def zero_state(self, rows: int) -> State:
-        """Where every sentence starts, unless state is carried over from the batch before."""
+        """The initial state of every sentence, unless the state of the previous batch is carried over."""
         weight = self.state_weight
         return weight.new_zeros(rows, weight.shape[1]), weight.new_zeros(rows, self.cell_dim)
 
     def forward(self, inputs: Tensor, lengths: Tensor, state: State | None = None) -> tuple[Tensor, State]:
         """Inputs (rows, time, P) to outputs (rows, time, P) and each row's state after its last token.
 
-        Beyond a row's length outputs are zero.
+        Outputs after a row's length are zero.
         """
         projected, cell = self.zero_state(len(inputs)) if state is None else state
         from_input = F.linear(inputs, self.input_weight, self.gate_bias)  # (rows, time, 4 * C)
@@ -216,7 +216,7 @@ class ProjectedLstm(nn.Module):
         return torch.stack(outputs, dim=1), (projected, cell)
 
     def step(self, gates: Tensor, cell: Tensor) -> State:
-        """One step from gate sums (rows, 4 * C), which hold the bias, and the old cell (rows, C)."""
+        """One step from gate sums (rows, 4 * C), which include the bias, and the old cell (rows, C)."""
         enter, forget, candidate, leave = gates.chunk(4, dim=1)
         cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
         if self.cell_clip is not None:
@@ -235,10 +235,10 @@ class ProjectedLstm(nn.Module):
 
 
 class LstmStack(nn.Module):
-    """Layers on top of each other; from the second on, a layer's input is added to its output.
+    """Stacked layers; from the second layer on, a layer's input is added to its output.
 
-    Layer 1 has no such skip connection from the token vector (as published). The sum is what the next layer,
-    the softmax and the tasks read; the state that a layer carries to its next step is without the sum.
+    Layer 1 has no such skip connection from the token vector (as published). The next layer, the
+    softmax and the tasks read the sum; the state that a layer passes to its next step does not include it.
     """
 
     def __init__(self, options: BilmOptions) -> None:
@@ -266,11 +266,11 @@ class LstmStack(nn.Module):
 # 5. Both directions
 
 States = list[list[State]]
-"""By direction (forward, backward) and layer."""
+"""States by direction (forward, backward) and layer."""
 
 
 class BiLM(nn.Module):
-    """A shared token encoder below two stacks of LSTMs that never read each other.
+    """A shared token encoder below two independent stacks of LSTMs.
 
     The forward stack predicts t_{k+1} from t_1 ... t_k, the backward stack t_{k-1} from t_k ... t_N:
 
@@ -293,8 +293,8 @@ class BiLM(nn.Module):
         h_{k,0} = [x_k; x_k]      free of context
         h_{k,j} = [→h_{k,j}; ←h_{k,j}]      for j = 1 ... L
 
-        `states` are those after the batch before. The published code carries them from batch to batch, so
-        that a sentence's layers depend on what was read earlier; None starts every sentence from zeros.
+        `states` are the states after the previous batch. The published code carries them from batch to
+        batch, so that a sentence's layers depend on earlier text; None starts every sentence from zeros.
         """
         tokens = self.token_encoder(ids.flatten(0, 1)).unflatten(0, ids.shape[:2])  # (rows, time, P)
         ahead, back = states or (None, None)
@@ -307,7 +307,7 @@ class BiLM(nn.Module):
 
 
 def reverse_inside(sequences: Tensor, lengths: Tensor) -> Tensor:
-    """Reverse each row of (rows, time, dim) inside its own length; padding stays at the end."""
+    """Reverse each row of (rows, time, dim) within its length; padding stays at the end."""
     positions = torch.arange(sequences.shape[1], device=sequences.device)  # (time,)
     mirrored = lengths.unsqueeze(1) - 1 - positions  # (rows, time)
     index = torch.where(mirrored >= 0, mirrored, positions)
@@ -336,7 +336,7 @@ def initialise(model: BiLM, generator: torch.Generator | None = None) -> None:
             _initialise_lstm(module, generator)
     for module in model.modules():
         if isinstance(module, Highway):
-            module.gate.bias.fill_(-2.0)  # at first the highway mostly passes its input on
+            module.gate.bias.fill_(-2.0)  # initially the highway mostly passes its input through
 
 
 def _initialise_lstm(layer: ProjectedLstm, generator: torch.Generator | None) -> None:

@@ -12,7 +12,7 @@ MAXIMUM_CHARACTERS = 50
 
 
 class BilmOptions(Config):
-    """What decides the shape of every array of a biLM (the paper's section 3.4).
+    """The sizes that decide the shape of every array of a biLM (the paper's section 3.4).
 
     `architecture` in conf/bilm and the options.json of a weight file both hold these values.
     """
@@ -23,7 +23,7 @@ class BilmOptions(Config):
     layers: int = Field(default=2, ge=1)
     cell_dim: int = Field(ge=1)  # the paper's LSTM units
     projection_dim: int = Field(ge=1)
-    # The usual length stays out of dumps, and so out of the identities of the models trained so far.
+    # The default length is not dumped, so the identities of earlier models do not change.
     maximum_characters: int = Field(
         default=MAXIMUM_CHARACTERS, ge=3, exclude_if=lambda length: length == MAXIMUM_CHARACTERS
     )
@@ -33,12 +33,12 @@ class BilmOptions(Config):
 
     @property
     def filter_count(self) -> int:
-        """How many features the convolutions give together."""
+        """The total number of features of all convolutions."""
         return sum(count for _, count in self.filters)
 
     @property
     def has_token_projection(self) -> bool:
-        """The published code leaves the projection out where it would not change the width."""
+        """The published code omits the projection if it would not change the width."""
         return self.filter_count != self.projection_dim
 
     @property
@@ -48,7 +48,7 @@ class BilmOptions(Config):
 
 
 class BatchConfig(Config):
-    """What a step sees: whole sentences from a zero state, or windows of streams whose state is carried."""
+    """The input of a step: whole sentences from a zero state, or windows of streams with carried state."""
 
     kind: Literal["sentences", "streams"]
     tokens: int = Field(default=4096, ge=1)  # sentences: predictions of one direction
@@ -80,7 +80,7 @@ class BilmConfig(Config):
 
     name: str
     architecture: BilmOptions
-    vocabulary: int = Field(ge=1)  # most frequent words with a row of their own in the softmax
+    vocabulary: int = Field(ge=1)  # number of words in the softmax, the most frequent ones
     negatives: int = Field(ge=0)  # of the sampled softmax; 0 is the full softmax
     dropout: float = Field(ge=0, lt=1)
     batches: BatchConfig
@@ -93,7 +93,7 @@ class BilmConfig(Config):
     products: Literal["float32", "bfloat16", "auto"] = "float32"  # auto: bfloat16 where the processor has it
     storage: Literal["float32", "float16"] = "float32"  # weights are rounded before they are measured
     curve_every: int = Field(default=500, ge=1)  # steps
-    curve_tokens: int = Field(default=20_000, ge=1)  # of the held-out text, for the curve
+    curve_tokens: int = Field(default=20_000, ge=1)  # size of the held-out text for the curve
 
     @model_validator(mode="after")
     def _has_one_length(self) -> BilmConfig:

@@ -1,4 +1,4 @@
-"""Checkpoints that are either whole and verified or not there."""
+"""Checkpoints that are either complete and verified, or absent."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
 
 
 class CheckpointDirectory:
-    """The newest state of one training; a file's name carries the hash of its content."""
+    """The newest state of one training; a file's name contains the hash of its content."""
 
     def __init__(self, directory: Path, say: Say) -> None:
         self._directory = directory
@@ -24,7 +24,7 @@ class CheckpointDirectory:
     def save(self, trainer: pl.Trainer) -> None:
         """Write the trainer's state, then drop older ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        partial = self._directory / ".writing.tmp"  # of all processes, which save together
+        partial = self._directory / ".writing.tmp"  # collective: all processes take part
         trainer.save_checkpoint(partial)
         if not trainer.is_global_zero:
             return  # the first process writes for all
@@ -36,14 +36,12 @@ class CheckpointDirectory:
                 other.unlink()
 
     def newest(self) -> Path | None:
-        """The newest checkpoint whose content is what was written; damaged ones are passed over."""
+        """The newest intact checkpoint; damaged ones are skipped."""
         for path in sorted(self._directory.glob("step-*.ckpt"), reverse=True):
             match = _NAME.fullmatch(path.name)
             if match and _hash(path) == match[2]:
                 return path
-            self._say(
-                f"warning: {path} is damaged and is passed over; training goes on from an earlier state"
-            )
+            self._say(f"warning: {path} is damaged and is skipped; training resumes from an earlier state")
             path.replace(path.with_suffix(".damaged"))
         return None
 

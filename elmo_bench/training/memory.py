@@ -1,4 +1,4 @@
-"""Keep the memory a step frees for the next one."""
+"""Reuse the memory that a training step frees in the next step."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ _KEPT_BYTES = 1 << 30
 
 
 def keep_freed_memory() -> None:
-    """Tell glibc not to hand large blocks back to the system; a step would fault every page in again.
+    """Configure glibc to keep large freed blocks; otherwise every step has page faults for all its memory.
 
-    Measured on two cores: a training step of 0.9 s took 9 s without this. Elsewhere nothing is done.
+    Measured on two cores: a training step of 0.9 s took 9 s without this. Without glibc this does nothing.
     """
     if not sys.platform.startswith("linux"):
         return

@@ -10,7 +10,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def quiet_lightning() -> Iterator[None]:
-    """Without Lightning's tips and hints, which say nothing about this project's data."""
+    """Suppress Lightning's tips and hints, which do not apply to this project's data."""
     logger = logging.getLogger("pytorch_lightning")
     level = logger.level
     logger.setLevel(logging.ERROR)

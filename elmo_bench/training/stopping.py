@@ -1,4 +1,4 @@
-"""Being asked to stop: by Slurm, by a terminal, by whoever shuts the machine down."""
+"""Handle stop signals, from Slurm, a terminal, or a shutdown of the machine."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
 
 
 class StopRequest:
-    """Remembers a signal until the work at hand is safe; the second ctrl-C does not wait for that."""
+    """Records a signal until the current work is saved; a second ctrl-C stops at once."""
 
     def __init__(self) -> None:
         self._number: int | None = None
@@ -17,18 +17,18 @@ class StopRequest:
 
     @property
     def name(self) -> str | None:
-        """The signal that came, if any."""
+        """The received signal, if any."""
         return None if self._number is None else signal.Signals(self._number).name
 
     def listen(self) -> None:
-        """Take the signals over; outside the main thread they stay with whoever owns it."""
+        """Install the handlers; only the main thread can do this."""
         try:
             self._earlier = {number: signal.signal(number, self._remember) for number in SIGNALS}
         except ValueError:
             self._earlier = {}
 
     def release(self) -> None:
-        """Give the signals back."""
+        """Restore the previous handlers."""
         for number, handler in self._earlier.items():
             signal.signal(number, handler)
         self._earlier = {}

@@ -103,7 +103,7 @@ def test_a_damaged_checkpoint_is_passed_over(root: Path, uninterrupted: dict[str
     newest.write_bytes(content)
     code, output, errors = finish(*RUN, *places(root))
     assert code == 0, errors
-    assert "is damaged and is passed over" in output
+    assert "is damaged and is skipped" in output
     assert what_a_run_leaves(root / "runs") == uninterrupted
 
 

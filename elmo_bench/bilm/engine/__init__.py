@@ -1,1 +1,1 @@
-"""Inference: sentences to the layers of a frozen biLM, fast."""
+"""Fast inference: from sentences to the layers of a frozen biLM."""

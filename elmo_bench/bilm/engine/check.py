@@ -1,4 +1,4 @@
-"""Compares the fast engine with the plain model on this machine."""
+"""Compare the fast engine with the plain model on this machine."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ SMALL = BilmOptions(
 
 
 def largest_difference(sentences: Sequence[Words]) -> float:
-    """The largest absolute difference between the two over some sentences, for a small random biLM."""
+    """The largest absolute difference between the two, over some sentences, for a small random biLM."""
     model = BiLM(SMALL, torch.Generator().manual_seed(0)).eval()
     differences = [0.0]
     for words, fast in zip(sentences, Embedder(model).layers(sentences), strict=True):

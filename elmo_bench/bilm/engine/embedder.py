@@ -1,4 +1,4 @@
-"""The fast way from sentences to the layers of a frozen biLM."""
+"""The fast encoder: from sentences to the layers of a frozen biLM."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ StateProtocol = Literal["reset", "carry"]
 Precision = Literal["float32", "bfloat16"]
 
 ENGINE_NUMERICS = 1
-"""Raised whenever the engine would give other numbers than before."""
+"""Increase it when the engine's numbers change."""
 
 MOST_LANES = 128
 MOST_WORD_BYTES = 1 << 29
-CHUNK_FLOATS = 1 << 22  # of one layer in one direction
+CHUNK_FLOATS = 1 << 22  # state of one layer in one direction
 
 
 def load_embedder(
@@ -43,7 +43,7 @@ def load_embedder(
     if state == "reset":
         return Embedder(model, precision)
     if precision != "float32":
-        raise UsageError(f"encoder.precision={precision}: carried state is there for parity, in float32 only")
+        raise UsageError(f"encoder.precision={precision}: carried state needs float32")
     return StatefulEmbedder(model, fingerprint_model(model, state, precision))
 
 
@@ -53,7 +53,7 @@ def _check_device(device: str) -> None:
     except (RuntimeError, AssertionError) as error:
         reason = str(error).splitlines()[0]
         raise UsageError(
-            f"device={device}: PyTorch cannot use it here ({reason}); cpu always works"
+            f"device={device}: PyTorch cannot use it on this machine ({reason}); cpu always works"
         ) from error
 
 
@@ -67,7 +67,7 @@ def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -
 class Embedder:
     """A frozen biLM as an encoder: every sentence from a zero state, its layers without the sentence marks.
 
-    A sentence's vectors depend on nothing but the sentence. The published implementations carry state from
+    A sentence's vectors depend only on the sentence. The published implementations carry state from
     batch to batch instead; `StatefulEmbedder` does that.
     """
 
@@ -122,7 +122,7 @@ class Embedder:
 
 @contextmanager
 def _two_workers(device: torch.device) -> Iterator[Executor | None]:
-    """Two threads that share PyTorch's thread count between them, or none where there is nothing to share."""
+    """Two threads that share PyTorch's thread count between them, or none if there is only one thread."""
     threads = torch.get_num_threads()
     if device.type != "cpu" or threads < 2:
         yield None
@@ -131,4 +131,4 @@ def _two_workers(device: torch.device) -> Iterator[Executor | None]:
         with ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(threads // 2,)) as executor:
             yield executor
     finally:
-        torch.set_num_threads(threads)  # a worker's count is the whole process's for MKL
+        torch.set_num_threads(threads)  # MKL applies a worker's thread count to the whole process

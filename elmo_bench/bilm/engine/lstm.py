@@ -11,15 +11,15 @@ from elmo_bench.bilm.model import LstmStack, ProjectedLstm
 from elmo_bench.nn.products import make_product
 
 Resets = Mapping[int, Tensor]
-"""By step, the lanes (a tensor of indices) in which a sentence begins."""
+"""For each step, the lanes (a tensor of indices) in which a sentence starts."""
 
 
 class InferenceLstm:
     """One layer with packed weights.
 
-    Input and state enter one product, so the sums of the gates never wait in memory, and oneDNN applies the
-    gate functions while it writes them. The cell is kept doubled, because tanh(c) = 2 σ(2c) - 1 and PyTorch's
-    sigmoid is ten times as fast as its tanh; the factors of two are exact.
+    Input and state enter one matrix product, so the gate sums are never stored, and oneDNN applies the gate
+    functions while it writes the result. The cell is stored doubled, because tanh(c) = 2 σ(2c) - 1 and
+    PyTorch's sigmoid is ten times as fast as its tanh; the factors of two are exact.
     """
 
     def __init__(self, layer: ProjectedLstm, rows: int, dtype: torch.dtype) -> None:
@@ -46,7 +46,7 @@ class InferenceLstm:
         )
 
     def run(self, inputs: Tensor, outputs: Tensor, order: Sequence[int], resets: Resets) -> None:
-        """From inputs to outputs, both (steps, lanes, dim), through the steps in this order."""
+        """Map inputs to outputs, both (steps, lanes, dim), processing the steps in the given order."""
         dim, cells, lanes = self.dim, self.cell_dim, inputs.shape[1]
         joint = inputs.new_zeros(lanes, 2 * dim, dtype=self._dtype)  # input and state side by side
         cell = inputs.new_zeros(lanes, cells)  # doubled

@@ -1,7 +1,7 @@
-"""How sentences are laid side by side for the recurrent loop: lanes of sentences one after another.
+"""The layout of sentences for the recurrent loop: parallel lanes, each with one sentence after another.
 
-A loop over padded batches wastes the steps that a short sentence waits for a long one. Here every lane takes
-its next sentence as soon as one ends, its state set to zero in between, so that all rows work at every step.
+A loop over padded batches wastes the steps in which a short sentence waits for a long one. With lanes, the
+next sentence of a lane starts as soon as one ends, with its state reset to zero, so that no row is idle.
 """
 
 from __future__ import annotations
@@ -14,13 +14,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-ROW_STEP = 16  # few different row counts, so that few kernels are generated
-LEAST_LANES = 2  # a product of one row takes another way through oneDNN, with other last bits than of many
+ROW_STEP = 16  # few distinct row counts, so that few kernels are generated
+LEAST_LANES = 2  # oneDNN uses another kernel for a product of one row, and its last bits differ
 
 
 @dataclass(frozen=True)
 class Slot:
-    """Where one sentence lies: `length` + 1 steps of a lane, one of them for the mark it starts from."""
+    """The slot of one sentence: `length` + 1 steps of a lane, one of them for its first sentence mark."""
 
     sentence: int
     lane: int
@@ -30,7 +30,7 @@ class Slot:
 
 @dataclass(frozen=True)
 class Chunk:
-    """Sentences that go through the network together."""
+    """Sentences that the network processes together."""
 
     lanes: int
     steps: int
@@ -46,7 +46,7 @@ def plan_chunks(lengths: Sequence[int], most_lanes: int, most_tokens: int) -> li
 
 
 def _fill_lanes(sentences: Sequence[int], lengths: Sequence[int], most_lanes: int) -> Chunk:
-    """Give each sentence, longest first, to the lane that is free first."""
+    """Assign each sentence, longest first, to the lane that is free first."""
     total = sum(lengths[index] + 1 for index in sentences)
     fitting = -(-total // (lengths[sentences[0]] + 1))
     lanes = min(most_lanes, max(LEAST_LANES, len(sentences)), -(-fitting // ROW_STEP) * ROW_STEP)
@@ -61,26 +61,26 @@ def _fill_lanes(sentences: Sequence[int], lengths: Sequence[int], most_lanes: in
 
 @dataclass(frozen=True)
 class Side:
-    """A chunk as one direction sees it.
+    """A chunk as one direction processes it.
 
-    Each direction takes only the mark it starts from: what it computes at the other one is never used.
-    Forward that mark is the first step of a slot, backward the last.
+    Each direction includes only the sentence mark that it starts from, because its output at the other mark
+    is never used. This mark is the first step of a slot in the forward direction, the last in the backward.
     """
 
     chunk: Chunk
     is_backward: bool
 
     def first_word(self, slot: Slot) -> int:
-        """The step at which the first word of a sentence stands."""
+        """The step of a sentence's first word."""
         return slot.start if self.is_backward else slot.start + 1
 
     def order(self) -> range:
-        """The steps in the order they are taken."""
+        """The steps in processing order."""
         steps = range(self.chunk.steps)
         return steps[::-1] if self.is_backward else steps
 
     def lay_out(self, rows: Sequence[Sequence[int]], mark: int) -> NDArray[np.int64]:
-        """The table row of each place (steps, lanes); `rows` follow the slots, and 0 fills free places."""
+        """The table row of each cell (steps, lanes); `rows` follow the slots, and 0 fills empty cells."""
         places = np.zeros((self.chunk.steps, self.chunk.lanes), np.int64)
         for slot, words in zip(self.chunk.slots, rows, strict=True):
             marked = [*words, mark] if self.is_backward else [mark, *words]
@@ -88,7 +88,7 @@ class Side:
         return places
 
     def beginnings(self) -> Mapping[int, list[int]]:
-        """By step, the lanes in which a sentence begins."""
+        """For each step, the lanes in which a sentence starts."""
         lanes: dict[int, list[int]] = defaultdict(list)
         for slot in self.chunk.slots:
             lanes[slot.start + slot.length if self.is_backward else slot.start].append(slot.lane)

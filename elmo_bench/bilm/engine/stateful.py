@@ -15,7 +15,7 @@ from elmo_bench.types import Words
 
 
 class StatefulEmbedder:
-    """Each call is one batch and starts from the states after the batch before; for parity, not for speed."""
+    """Each call is one batch and starts from the states of the previous batch; for parity, not for speed."""
 
     def __init__(self, model: BiLM, fingerprint: str) -> None:
         self.fingerprint = fingerprint
@@ -41,7 +41,7 @@ class StatefulEmbedder:
 
 
 def _resize(states: States | None, rows: int) -> States | None:
-    """The states of the first rows, with zeros for rows that no batch has had so far."""
+    """The states of the first rows, with zeros for rows that no earlier batch had."""
     if states is None:
         return None
 
@@ -52,7 +52,7 @@ def _resize(states: States | None, rows: int) -> States | None:
 
 
 def _keep_idle_rows(before: States | None, after: States) -> States:
-    """The new states, followed by the rows that a smaller batch has not touched."""
+    """The new states, followed by the rows that a smaller batch does not update."""
     if before is None:
         return after
     return [

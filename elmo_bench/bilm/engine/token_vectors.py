@@ -13,7 +13,7 @@ from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 from elmo_bench.nn.products import Activation, Product, make_product
 
 ROWS_AT_ONCE = 256
-WORDS_AT_ONCE = ROWS_AT_ONCE - 1  # and a mark beside them
+WORDS_AT_ONCE = ROWS_AT_ONCE - 1  # and one mark on each side
 MARKS = (SENTENCE_START, SENTENCE_END)
 
 
@@ -32,14 +32,14 @@ class TokenTable:
         self._rows: dict[str, int] = {mark: row for row, mark in enumerate(MARKS, 1)}
 
     def add(self, words: Iterable[str], executor: Executor | None = None) -> None:
-        """Compute what is not there yet; the words of one call are always there together afterwards."""
+        """Compute missing vectors; afterwards the table contains all words of the call."""
         wanted = dict.fromkeys(words)
         new = [word for word in wanted if word not in self._rows]
         if self._count + len(new) > self._most_words:
             self._rows = {mark: row for row, mark in enumerate(MARKS, 1)}
             self._count = len(MARKS) + 1
             new = [word for word in wanted if word not in self._rows]
-        new.sort(key=lambda word: len(word.encode("utf-8", "ignore")))  # short words wait for no long one
+        new.sort(key=lambda word: len(word.encode("utf-8", "ignore")))  # words of similar length together
         pieces = [new[start : start + WORDS_AT_ONCE] for start in range(0, len(new), WORDS_AT_ONCE)]
         self._reserve(self._count + len(new))
         run = map if executor is None else executor.map
@@ -87,7 +87,7 @@ class InferenceTokenEncoder:
     @torch.inference_mode()
     def __call__(self, words: Sequence[str]) -> Tensor:
         """Token vectors (words, dim) in single precision."""
-        # A product of one row takes another way through oneDNN, with other last bits than of many.
+        # oneDNN uses another kernel for a product of one row, and its last bits differ.
         rows = character_ids([*words, SENTENCE_START], self._characters)
         longest = int(count_characters(rows).max())
         ids = torch.from_numpy(rows).to(self._table.device)
@@ -99,7 +99,7 @@ class InferenceTokenEncoder:
         return projected[:-1].float()  # (words, dim)
 
     def _pool(self, ids: Tensor, longest: int, width: int, product: Product, bias: Tensor) -> Tensor:
-        """One filter's maximum over all windows; beyond the first all-padding window they repeat."""
+        """One filter's maximum over all windows; after the first all-padding window they repeat."""
         count, dim = len(ids), self._table.shape[1]
         windows = min(longest + 1, self._characters - width + 1)
         spelled = self._table[ids[:, : windows + width - 1]]  # (words, characters, dim)
