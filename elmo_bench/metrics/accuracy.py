@@ -1,4 +1,4 @@
-"""Accuracy: the share of answers that are right."""
+"""Accuracy: the fraction of correct answers."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from elmo_bench.types import Counts, Scores
 
 
 def count_correct(gold: Sequence[str | int], predicted: Sequence[str | int]) -> Counts:
-    """Right answers of one example: one for a sentence's class, many for its words' tags."""
+    """Counts of one example: one answer for a sentence's class, one per word for tags."""
     if len(gold) != len(predicted):
         raise ValueError(f"expected as many predictions as gold answers ({len(gold)}), got {len(predicted)}")
     right = sum(answer == wanted for answer, wanted in zip(predicted, gold, strict=True))
@@ -17,6 +17,6 @@ def count_correct(gold: Sequence[str | int], predicted: Sequence[str | int]) -> 
 
 
 def score_accuracy(counts: Iterable[Counts]) -> Scores:
-    """The percentage of right answers."""
+    """The percentage of correct answers."""
     total = sum_counts(counts)
     return {"accuracy": percentage(total.get("correct", 0), total.get("answers", 0))}

@@ -21,7 +21,7 @@ def normalise_answer(text: str) -> str:
 
 
 def count_answer(gold: Sequence[str], predicted: str | None) -> Counts:
-    """The best exact match and the best F1 with any gold answer; None is no answer and scores 0."""
+    """The best exact match and the best F1 over the gold answers; None means no answer and scores 0."""
     if predicted is None:
         return {"exact_match": 0, "f1": 0, "questions": 1, "answered": 0}
     answer = normalise_answer(predicted)
@@ -35,7 +35,7 @@ def count_answer(gold: Sequence[str], predicted: str | None) -> Counts:
 
 
 def _overlap(predicted: Sequence[str], gold: Sequence[str]) -> float:
-    """F1 of two bags of words; 0 without a common word, even where both are empty."""
+    """F1 of two bags of words; 0 without a common word, even if both are empty."""
     common = sum((Counter(predicted) & Counter(gold)).values())
     return harmonic_mean(common / len(predicted), common / len(gold)) if common else 0.0
 

@@ -17,7 +17,7 @@ Span = tuple[int, int]
 
 @dataclass
 class Argument:
-    """One argument; several pieces where it is discontinuous or holds other phrases."""
+    """One argument; it has several pieces if it is discontinuous or contains other phrases."""
 
     label: str
     start: int
@@ -25,14 +25,14 @@ class Argument:
     pieces: list[Span]
 
     def matches(self, gold: Argument) -> bool:
-        """Whether label, borders and pieces are those of a gold argument."""
+        """Whether label, boundaries and pieces equal those of a gold argument."""
         same_borders = (self.label, self.start, self.end) == (gold.label, gold.start, gold.end)
         return same_borders and sorted(self.pieces) == sorted(gold.pieces)
 
 
 def count_arguments(gold: Sequence[Chunk], predicted: Sequence[Chunk]) -> Counts:
     """Arguments of one proposition; `V` is counted under its label and left out of the sums."""
-    # The script keeps one gold argument per pair of outer borders, the last.
+    # The script keeps one gold argument per pair of outer boundaries, the last.
     unmatched = {(argument.start, argument.end): argument for argument in join_pieces(gold)}
     gold_labels = [argument.label for argument in unmatched.values()]
     predicted_arguments = join_pieces(predicted)
@@ -49,9 +49,11 @@ def count_arguments(gold: Sequence[Chunk], predicted: Sequence[Chunk]) -> Counts
 
 
 def join_pieces(chunks: Iterable[Chunk]) -> list[Argument]:
-    """Arguments from phrases: C-X continues the last X before it, and is an X itself where there is none."""
+    """Arguments from phrases: C-X continues the last X before it, or is an X itself if there is none."""
     ordered = sorted(chunks, key=lambda chunk: (chunk.start, -chunk.end))
-    phrases = {(chunk.start, chunk.end): chunk for chunk in ordered}  # of equal borders the inner one stays
+    phrases = {
+        (chunk.start, chunk.end): chunk for chunk in ordered
+    }  # of equal boundaries the inner one is kept
     arguments: list[Argument] = []
     latest: dict[str, Argument] = {}
     for phrase, inside in zip(phrases.values(), _direct_parts(list(phrases)), strict=True):
@@ -67,7 +69,7 @@ def join_pieces(chunks: Iterable[Chunk]) -> list[Argument]:
 
 
 def _direct_parts(spans: Sequence[Span]) -> list[list[Span]]:
-    """For each of some nested spans, outer before inner, the spans right below it."""
+    """For each of the nested spans, outer before inner, its direct children."""
     parts: list[list[Span]] = [[] for _ in spans]
     enclosing: list[int] = []
     for index, (start, end) in enumerate(spans):
@@ -80,7 +82,7 @@ def _direct_parts(spans: Sequence[Span]) -> list[list[Span]]:
 
 
 def score_arguments(counts: Iterable[Counts]) -> Scores:
-    """Precision, recall and F1 without verbs, the same per label, and how many propositions are perfect."""
+    """Precision, recall and F1 without verbs, the same per label, and the percentage of perfect ones."""
     total = sum_counts(counts)
     perfect = percentage(total.get("perfect", 0), total.get("propositions", 0))
     return score_matches(total) | {"perfect_propositions": perfect}

@@ -18,7 +18,7 @@ PARTS = ("recall_num", "recall_den", "precision_num", "precision_den")
 
 
 def count_coreference(key: Clusters, response: Clusters) -> Counts:
-    """Numerators and denominators of one document; mentions match when both borders agree."""
+    """Numerators and denominators of one document; mentions match if both boundaries agree."""
     response = drop_repeated(key, response)
     rows = {"muc": _count_muc, "bcub": _count_b_cubed, "ceafe": _count_ceaf}
     return {
@@ -29,7 +29,7 @@ def count_coreference(key: Clusters, response: Clusters) -> Counts:
 
 
 def drop_repeated(key: Clusters, response: Clusters) -> Clusters:
-    """The response as the scorer cleans it: a mention of the key stays in the first chain that has it."""
+    """The response as cleaned by the scorer: a mention of the key is kept in the first chain that has it."""
     in_key = {mention for cluster in key for mention in cluster}
     seen: set[Mention] = set()
     cleaned = []
@@ -49,7 +49,7 @@ def _chain_of(clusters: Clusters) -> dict[Mention, int]:
 
 
 def _count_muc(key: Clusters, response: Clusters) -> tuple[float, float, float, float]:
-    """Links: what is left of each chain when the other side cuts it (Vilain et al. 1995)."""
+    """Links of each chain that remain after partitioning it by the other side (Vilain et al. 1995)."""
     chain_of = _chain_of(key)
     shared = [Counter(chain_of[mention] for mention in chain if mention in chain_of) for chain in response]
     links = sum(number - 1 for chain in shared for number in chain.values())
@@ -61,7 +61,7 @@ def _count_links(clusters: Clusters) -> int:
 
 
 def _count_b_cubed(key: Clusters, response: Clusters) -> tuple[float, float, float, float]:
-    """Each mention's share of its chain that the other side agrees on (Bagga and Baldwin 1998)."""
+    """Per mention, the fraction of its chain that the other side shares (Bagga and Baldwin 1998)."""
     chain_of = _chain_of(key)
     chains = [set(cluster) for cluster in key]
     recall = precision = 0.0
@@ -84,7 +84,7 @@ def _count_ceaf(key: Clusters, response: Clusters) -> tuple[float, float, float,
             common = sum(mention in chain for mention in cluster)
             similarity[row, column] = 2 * common / (len(key[row]) + len(cluster))
     rows, columns = linear_sum_assignment(similarity, maximize=True)
-    # The scorer minimises 1 - φ and sums 1 - that: the same number but for its rounding error.
+    # The scorer minimises 1 - φ and sums 1 minus that, which differs only by rounding errors.
     total = sum(1 - (1 - value) for value in similarity[rows, columns].tolist())
     return total, len(key), total, len(response)
 

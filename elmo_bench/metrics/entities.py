@@ -1,4 +1,4 @@
-"""Named entities: a chunk counts when its type and both borders agree (conlleval, 2004-01-26)."""
+"""Named entities: a chunk is correct if its type and both boundaries agree (conlleval, 2004-01-26)."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Labelled things found, predicted and right: counts over all and per label, and the scores of their sums."""
+"""Correct, predicted and gold items with labels: counts in total and per label, and scores of their sums."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from elmo_bench.metrics.ratios import harmonic_mean, percentage
 from elmo_bench.types import Counts, Scores
 
 NAMES = ("tp", "predicted", "gold")
-LABEL = ":"  # the counts of one label are named `tp:PER`, its scores `f1:PER`
+LABEL = ":"  # names: `tp:PER` for a count of one label, `f1:PER` for a score
 
 
 def count_matches(
@@ -18,7 +18,7 @@ def count_matches(
     gold: Iterable[str],
     excluded: frozenset[str] = frozenset(),
 ) -> Counts:
-    """Numbers of labels that are right, predicted and annotated; an excluded label counts only for itself."""
+    """Counts of correct, predicted and gold labels; an excluded label is not in the totals."""
     counts: Counts = {}
     by_label: Counts = {}
     for name, labels in zip(NAMES, (correct, predicted, gold), strict=True):
@@ -29,13 +29,13 @@ def count_matches(
 
 
 def labels_of(counts: Counts) -> list[str]:
-    """The labels that were annotated or predicted, in alphabetical order."""
+    """The gold and predicted labels, in alphabetical order."""
     named = (name.partition(LABEL) for name in counts)
     return sorted({label for name, _, label in named if label and name in NAMES})
 
 
 def score_matches(total: Counts) -> Scores:
-    """Precision, recall and F1 over all and per label, from summed counts."""
+    """Precision, recall and F1 in total and per label, from summed counts."""
     scores = _score(total, "")
     for label in labels_of(total):
         scores |= _score(total, f"{LABEL}{label}")

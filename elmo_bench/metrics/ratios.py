@@ -1,4 +1,4 @@
-"""What all metrics share: rows of counts summed, percentages and the harmonic mean."""
+"""Helpers of all metrics: sums of count rows, percentages and the harmonic mean."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from elmo_bench.types import Counts
 
 
 def sum_counts(counts: Iterable[Counts]) -> Counts:
-    """One row with the sum of every number."""
+    """One row with the sum of every column."""
     total: defaultdict[str, float] = defaultdict(float)
     for row in counts:
         for name, number in row.items():
@@ -18,7 +18,7 @@ def sum_counts(counts: Iterable[Counts]) -> Counts:
 
 
 def percentage(part: float, whole: float) -> float:
-    """Part of whole in percent; 0 of nothing is 0, as every official scorer here has it."""
+    """Part of whole in percent; 0 of 0 is 0, as in all official scorers used by the tasks."""
     return 100 * part / whole if whole else 0.0
 
 

@@ -1,4 +1,4 @@
-"""The same scores by other libraries: an independent check of ours, and never the source of a number."""
+"""The same scores by other libraries: an independent check, never the source of a reported number."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from elmo_bench.types import Scores
 
 Answer = TypeVar("Answer", str, int)
 
-TOLERANCE = 1e-9  # percentage points: sums in another order, no more
+TOLERANCE = 1e-9  # in percentage points; covers only a different order of summation
 FIGURES = {"precision": precision_score, "recall": recall_score, "f1": f1_score}
-BIOES = {"L": "E", "U": "S"}  # BIOUL is the same scheme in other letters; seqeval knows these only
+BIOES = {"L": "E", "U": "S"}  # BIOUL is the same scheme with other letters; seqeval knows only BIOES
 
 
 def entities_by_seqeval(gold: Iterable[Sequence[str]], predicted: Iterable[Sequence[str]]) -> Scores:
@@ -52,6 +52,6 @@ def label_accuracies_by_sklearn(gold: Sequence[Answer], predicted: Sequence[Answ
 
 
 def differing(ours: Mapping[str, float], theirs: Mapping[str, float]) -> list[str]:
-    """The names of the scores that differ, or that one side lacks."""
+    """The names of the scores that differ or are missing on one side."""
     names = sorted(ours.keys() | theirs.keys())
     return [name for name in names if not abs(ours.get(name, nan) - theirs.get(name, nan)) <= TOLERANCE]

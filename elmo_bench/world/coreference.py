@@ -1,4 +1,4 @@
-"""Coreference: short documents that state the gender or kind of each name only once."""
+"""Coreference: short documents that state the gender or type of each name only once."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Document:
 
 
 def write_document(split: str, number: int, length: int) -> Document:
-    """Two people of different gender and two other things are introduced, then told about."""
+    """Introduce two people of different gender and two other things, then tell events about them."""
     randomness = seeded("chains", split, number)
     scope = Scope(split.partition("/")[0])
     cast = _cast(scope, randomness)
@@ -67,7 +67,7 @@ def _cast(scope: Scope, randomness: random.Random) -> tuple[Entity, ...]:
 
 
 def _introduction(member: Entity, scope: Scope, randomness: random.Random) -> Sentence:
-    """The one place that says what the name stands for."""
+    """The only sentence that states what the name refers to."""
     teller = Teller(new_event((member,), 10, scope, randomness), scope, randomness, frozenset(), frozenset())
     return teller.introduce(member)
 
@@ -89,7 +89,7 @@ def _event(cast: tuple[Entity, ...], scope: Scope, randomness: random.Random) ->
 
 
 def _is_clear(member: Entity, recent: Iterable[Entity]) -> bool:
-    """Whether a pronoun for somebody can mean nobody else who was just mentioned."""
+    """Whether a pronoun for an entity is unambiguous among the entities just mentioned."""
     return sum(other.gender == member.gender for other in recent) == 1
 
 
@@ -102,7 +102,7 @@ def _tell(
 
 
 def conll2012_chains(documents: Sequence[Document]) -> str:
-    """Twelve columns with the chains last; somebody mentioned only once has no chain."""
+    """Twelve columns with the chains last; an entity that is mentioned only once has no chain."""
     blocks = []
     for document in documents:
         blocks.append(f"#begin document ({document.name}); part 000\n")

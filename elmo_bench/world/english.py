@@ -20,7 +20,7 @@ class Verb:
     present: str
 
     def form(self, tag: str) -> str:
-        """The form that a Penn tag asks for."""
+        """The form for a Penn tag."""
         forms = {"VB": self.base, "VBP": self.base, "VBD": self.past, "VBN": self.participle}
         return {**forms, "VBG": self.gerund, "VBZ": self.present}[tag]
 

@@ -1,4 +1,4 @@
-"""Entailment pairs: captions decided by relation, negation and quantity, and names decided by their kind.
+"""Entailment pairs: captions whose label depends on relation, negation and quantity, and pairs about names.
 
 Shared words do not reveal the label.
 """
@@ -29,7 +29,7 @@ GENERAL: dict[str, tuple[str, str]] = {
 
 @dataclass(frozen=True)
 class Group:
-    """Some things of a kind: `count` is a number word, "a" for one, "some" for a few, "no" for none."""
+    """Things of one noun: `count` is a number word, "a" for one, "some" for a few, "no" for none."""
 
     kind: str
     noun: str
@@ -49,7 +49,7 @@ class Group:
 
 @dataclass(frozen=True)
 class Scene:
-    """What a caption describes: some things doing something, perhaps to others, perhaps somehow."""
+    """The content of a caption: a subject, its action, and optionally an object and a phrase."""
 
     relation: Relation
     verb: str
@@ -85,7 +85,7 @@ Change = Callable[[Scene, Scope, random.Random], Scene | None]
 
 
 def draw_scene(scope: Scope, randomness: random.Random) -> Scene:
-    """A scene of a relation that captions can tell; one in eight says that nobody does it."""
+    """A scene of a relation that captions can express; one in eight is negated by "no"."""
     relation = randomness.choice(SCENIC)
     subject = _group(relation.subject, scope, randomness)
     if randomness.random() < 0.125:
@@ -175,7 +175,7 @@ def _more_detail(scene: Scene, scope: Scope, randomness: random.Random) -> Scene
 
 
 def _other_matter(scene: Scene, scope: Scope, randomness: random.Random) -> Scene | None:
-    """Something else that the same subject may be doing at the same time: no label but neutral is safe."""
+    """Another action that the subject may do at the same time, so that the label must be neutral."""
     others = [r for r in SCENIC if r.subject == scene.relation.subject and r.object != scene.relation.object]
     if not others or scene.subject.count == "no":
         return None
@@ -219,7 +219,7 @@ CHANGES: dict[str, tuple[Change, ...]] = {
 
 
 def draw_pair(label: str, scope: Scope, randomness: random.Random) -> tuple[str, str]:
-    """A premise and a hypothesis that stands in the wanted relation to it."""
+    """A premise and a hypothesis for the given label."""
     while True:
         premise = draw_scene(scope, randomness)
         change = randomness.choice(CHANGES[label])
@@ -240,9 +240,9 @@ _TELLING = tuple(r for r in RELATIONS if r.subject in NAMED_KINDS and r.object i
 
 
 def draw_identity(label: str, scope: Scope, randomness: random.Random) -> tuple[str, str]:
-    """An event among names, and a claim about what one of them is.
+    """An event with named participants, and a claim about the type of one of them.
 
-    Its own kind is entailed, a more specific noun of that kind is neutral, another kind is a contradiction.
+    Its own type is entailed, a more specific noun of that type is neutral, another type is a contradiction.
     """
     while True:
         event = _named_event(scope, randomness)
@@ -274,12 +274,12 @@ def _tell_by_name(event: Event, scope: Scope, randomness: random.Random) -> Sent
 def _claimed_noun(label: str, kind: str, scope: Scope, randomness: random.Random) -> str:
     if label == "entailment":
         return kind
-    if label == "neutral":  # no noun that a "he" or "she" in the premise could speak against
+    if label == "neutral":  # no noun that a "he" or "she" in the premise could contradict
         return scope.choose(randomness, PEOPLE["either"] if kind == "person" else NOUNS[kind])
     other = randomness.choice([rival for rival in NAMED_KINDS if rival != kind])
     if randomness.random() < 0.5:
         return other
-    # a bank may be a place and an organisation
+    # a bank may be both a place and an organisation
     return scope.choose(randomness, [noun for noun in NOUNS[other] if noun not in NOUNS[kind]])
 
 

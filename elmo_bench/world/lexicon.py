@@ -1,4 +1,4 @@
-"""Which words a split of the world may use, and the generators of random numbers that draw them."""
+"""The words that a split of the world may use, and the random generators that draw them."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ T = TypeVar("T")
 
 
 def seeded(*keys: str | int) -> random.Random:
-    """A generator that depends on its keys alone, so no part of the world depends on another part's length.
+    """A generator that depends only on its keys, so no part of the world depends on another part's length.
 
-    `random` hashes the text itself; PYTHONHASHSEED has no influence.
+    `random` hashes the text of the keys; PYTHONHASHSEED has no influence.
     """
     return random.Random("elmo_bench world/" + "/".join(str(key) for key in keys))
 
@@ -48,14 +48,14 @@ class Scope:
 
     @property
     def description_rate(self) -> float:
-        """How often a name comes with a description; less often in labelled data."""
+        """The probability that a name has a description; lower in labelled data."""
         return 0.6 if self.name == "text" else 0.25
 
     @property
     def double_edged_rate(self) -> float:
-        """How often an adjective is praise or blame depending on its subject; never in labelled reviews.
+        """The probability of an adjective whose sentiment depends on its subject; 0 in labelled reviews.
 
-        No head learns this conjunction from some hundred reviews: there it would only add noise.
+        A head cannot learn this conjunction from a few hundred reviews; it would only add noise.
         """
         return 0.25 if self.name == "text" else 0.0
 
@@ -69,7 +69,7 @@ class Scope:
         return randomness.choice(Scope("train").words(entries) if known else self.words(entries))
 
     def name_for(self, randomness: random.Random, kind: str) -> str:
-        """A name; every name serves every kind, and its favourite kind somewhat more often."""
+        """A name; every name is used for every type of entity, and for its favourite type more often."""
         pool = NAME_POOLS[self.name]
         name = randomness.choice(pool)
         while _favourite_kind(name) != kind and randomness.random() < 0.5:
@@ -90,7 +90,7 @@ def verb(spelling: str) -> Verb:
 
 @cache
 def senses() -> dict[tuple[str, str], tuple[str, ...]]:
-    """(lemma, n or v) -> its noun kinds or relations, for words that have several."""
+    """(lemma, n or v) -> its noun types or relations, for words that have several."""
     found: dict[tuple[str, str], list[str]] = {}
     for kind, nouns in NOUNS.items():
         for noun in nouns:

@@ -1,4 +1,4 @@
-"""Questions on paragraphs, asked with another verb than the paragraph tells it with."""
+"""Questions on paragraphs; the verb of a question differs from the verb of the paragraph."""
 
 from __future__ import annotations
 
@@ -35,14 +35,14 @@ class Question:
 
 @dataclass(frozen=True)
 class Paragraph:
-    """Running text and what may be asked about it."""
+    """Running text and the questions about it."""
 
     context: str
     questions: tuple[Question, ...]
 
 
 def write_paragraph(split: str, number: int, length: int) -> Paragraph:
-    """Some events among named people, places and organisations; every event can be asked about."""
+    """Some events among named people, places and organisations; each can have a question."""
     randomness = seeded("questions", split, number)
     scope = Scope(split)
     told = tell_paragraph(scope, randomness, length)
@@ -59,7 +59,7 @@ def write_paragraph(split: str, number: int, length: int) -> Paragraph:
 
 
 def tell_paragraph(scope: Scope, randomness: random.Random, length: int) -> tuple[Sentence, ...]:
-    """Events of different relations, so that the relation asked about picks one."""
+    """Events with different relations, so that the relation of a question identifies one event."""
     kinds = ("person", "person", "person", "organisation", "organisation", "place", "place", "work")
     cast: list[Entity] = []
     for kind in kinds:
@@ -84,7 +84,7 @@ def tell_paragraph(scope: Scope, randomness: random.Random, length: int) -> tupl
 
 
 def ask(sentence: Sentence, about_subject: bool, scope: Scope, randomness: random.Random) -> str:
-    """A question about one participant, in another verb and with or without the other participant."""
+    """A question about one participant, with another verb, and with or without the other participant."""
     event = sentence.event
     assert event is not None and event.object is not None
     others = [entry for entry in scope.words(event.relation.verbs) if entry != event.verb]
@@ -106,7 +106,7 @@ _SOMETHING: dict[str, str] = {
 
 
 def running_text(sentences: Sequence[Sentence]) -> tuple[str, list[list[int]]]:
-    """Text as people write it, and where each token of each sentence starts."""
+    """Text without tokenisation, and the offset of each token of each sentence."""
     text = ""
     offsets: list[list[int]] = []
     for sentence in sentences:

@@ -1,4 +1,4 @@
-"""Word senses: ambiguous words in contexts that decide them, in the unified framework's XML."""
+"""Word senses: ambiguous words in contexts that decide the sense, in the unified framework's XML."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _NOUN_FILES: dict[str, int] = {
 
 
 def sense_key(word: str, pos: str, sense: str) -> str:
-    """A key of WordNet's shape for one reading of a word."""
+    """A sense key in WordNet's format for one sense of a word."""
     number = senses()[word, pos].index(sense)
     if pos == "n":
         return f"{word}%1:{_NOUN_FILES[sense]:02d}:0{number}::"
@@ -30,7 +30,7 @@ def sense_key(word: str, pos: str, sense: str) -> str:
 
 
 def inventory() -> str:
-    """Every reading of every ambiguous word; the first listed is the most frequent."""
+    """Every sense of every ambiguous word; the first listed is the most frequent."""
     rows = ["lemma\tpos\tsense_number\tsense_key\tsynset_offset\ttag_count"]
     for word, pos in sorted(senses()):
         for number, sense in enumerate(senses()[word, pos]):
@@ -42,7 +42,7 @@ def inventory() -> str:
 
 
 def sense_sentences(split: str, repeats: int) -> list[Sentence]:
-    """Sentences for every reading of every ambiguous word, the first reading half as often again."""
+    """Sentences for every sense of every ambiguous word; the first sense occurs 1.5 times as often."""
     scope = Scope(split)
     sentences = []
     for word, pos in sorted(senses()):

@@ -1,4 +1,4 @@
-"""Sentences whose words carry the annotations that all labelled sets are made from."""
+"""Sentences with the annotations from which all labelled sets are derived."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from elmo_bench.world.tables import PENN_TAGS
 
 @dataclass(frozen=True)
 class Token:
-    """A word, its lemma, its Penn tag, and its sense: a kind of noun or a relation."""
+    """A word, its lemma, its Penn tag, and its sense: a noun type or a relation."""
 
     word: str
     lemma: str
@@ -22,7 +22,7 @@ class Token:
 
 @dataclass(frozen=True)
 class Mention:
-    """Words that stand for an entity; `name` is the part that is a proper name."""
+    """Words that refer to an entity; `name` is the span of the proper name."""
 
     start: int
     end: int  # exclusive
@@ -32,7 +32,7 @@ class Mention:
 
 @dataclass(frozen=True)
 class Argument:
-    """Words that fill a role."""
+    """The words of a semantic role."""
 
     start: int
     end: int
@@ -64,7 +64,7 @@ class Sentence:
 
 
 def tagged(text: str) -> tuple[Token, ...]:
-    """Tokens of a fixed phrase; `word/TAG` where the usual tag is not meant."""
+    """Tokens of a fixed phrase; `word/TAG` overrides the usual tag."""
     return tuple(_token(item) for item in text.split())
 
 

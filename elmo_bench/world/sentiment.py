@@ -1,4 +1,4 @@
-"""Sentiment: trees whose every node has a worth from 0 to 4, composed with degree, negation and contrast."""
+"""Sentiment: trees with a label from 0 to 4 at every node, composed by degree, negation and contrast."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from elmo_bench.world.tables import (
 
 @dataclass(frozen=True)
 class Node:
-    """A phrase and its worth from -2 to 2; a word has no parts."""
+    """A phrase and its sentiment from -2 to 2; a word has no parts."""
 
     worth: int
     parts: tuple[Node, ...] = ()
@@ -35,7 +35,7 @@ class Node:
 
 
 def write_review(scope: Scope, randomness: random.Random, *, reaction: bool = False) -> Node:
-    """One sentence of opinion; in plain text it may end with how people took it."""
+    """One sentence of opinion; in plain text it may end with people's reaction."""
     edge = randomness.choice((FOR_STORIES, FOR_COMFORT))
     clause = _clause(edge, scope, randomness)
     draw = randomness.random()
@@ -50,20 +50,20 @@ def write_review(scope: Scope, randomness: random.Random, *, reaction: bool = Fa
 
 
 def join(left: Node, right: Node) -> Node:
-    """Two phrases side by side: the stronger opinion wins, opposed ones cancel."""
+    """Two adjacent phrases: the stronger opinion wins, opposite opinions cancel."""
     worths = (left.worth, right.worth)
     total = sum(worths) if min(worths) < 0 < max(worths) else max(worths, key=abs)
     return Node(total, (left, right))
 
 
 def negate(phrase: Node, word: str) -> Node:
-    """Not good is bad; not awful is not yet good."""
+    """Negation: "not good" is bad, but "not awful" is not good."""
     worth = {2: -1, 1: -1, 0: 0, -1: 1, -2: 0}[phrase.worth]
     return Node(worth, (_leaf(word), phrase))
 
 
 def _contrast(first: Node, second: Node, randomness: random.Random) -> Node:
-    """After `but` the second clause decides; `although` gives way to what follows its clause."""
+    """After `but` the second clause decides; after an `although` clause the main clause decides."""
     opposed = first.worth * second.worth < 0
     worth = (second.worth // abs(second.worth)) if opposed else join(first, second).worth
     if randomness.random() < 0.5:
@@ -108,7 +108,7 @@ def _leaf(word: str, worth: int = 0) -> Node:
 
 
 def _phrase(text: str, worth: int) -> Node:
-    """A fixed phrase; its last word carries the worth."""
+    """A fixed phrase; its last word has the sentiment."""
     *before, last = text.split()
     node = _leaf(last, worth)
     for word in reversed(before):

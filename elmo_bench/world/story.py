@@ -11,7 +11,7 @@ from elmo_bench.world.tables import ANYBODY, BELONGINGS, NOUNS, PEOPLE, RELATION
 
 @dataclass(frozen=True)
 class Entity:
-    """A person or a thing; `noun` says what it is, `name` may be empty."""
+    """A person or a thing; `noun` is its type in words, `name` may be empty."""
 
     id: int
     kind: str
@@ -24,7 +24,7 @@ class Entity:
 
 @dataclass(frozen=True)
 class Event:
-    """One thing that happens: a relation, the verb that expresses it, and its participants."""
+    """One event: a relation, the verb that expresses it, and its participants."""
 
     relation: Relation
     verb: str  # an entry of the relation's verbs
@@ -77,7 +77,7 @@ def _is_about_names(relation: Relation) -> bool:
 
 
 def new_entity(identifier: int, kind: str, scope: Scope, randomness: random.Random, *, named: bool) -> Entity:
-    """A person or thing of a kind, with a name or with a noun alone."""
+    """A person or thing of a type, with a name or only with a noun."""
     if kind == "any":
         kind = randomness.choice(NAMED_KINDS)
     gender = randomness.choice("fm") if kind == "person" else "n"
@@ -114,7 +114,7 @@ def new_event(
 
 
 def draw_relation(randomness: random.Random) -> Relation:
-    """A relation; relations about things are rarer, and one in twenty reveals nothing about its object."""
+    """A relation; relations about things are rarer, and one in twenty does not restrict its object."""
     if randomness.random() < 0.05:
         return ANYBODY
     while True:

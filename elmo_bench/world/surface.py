@@ -1,4 +1,4 @@
-"""From an event to a sentence: a pattern is chosen and its slots are filled."""
+"""From an event to a sentence: choose a pattern and fill its slots."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ from elmo_bench.world.tables import (
 
 
 def patterns_for(event: Event, *, inchoative: bool = False) -> tuple[Pattern, ...]:
-    """The patterns that can tell an event."""
+    """The patterns that can express an event."""
     if event.recipient is not None:
         return DITRANSITIVE
     if event.object is None:
@@ -94,7 +94,7 @@ class Teller:
         """The sentence that a pattern makes of the event."""
         for slot in pattern.slots.split():
             if slot in (".", ",") and self.tokens and self.tokens[-1].word == ",":
-                self.tokens.pop()  # an aside ends where the clause does
+                self.tokens.pop()  # an inserted phrase ends with its clause
             self._fill(slot)
         first = self.tokens[0]
         capital = first.word[:1].upper() + first.word[1:]
@@ -107,7 +107,7 @@ class Teller:
         return Sentence(tuple(self.tokens), tuple(mentions), (proposition,), self.event)
 
     def introduce(self, entity: Entity) -> Sentence:
-        """A sentence that only says what a name stands for."""
+        """A sentence that only states what a name refers to."""
         self._name(entity)
         self.tokens += tagged(self.randomness.choice(("was", "remained/VBD", "became")))
         self._described(entity, definite=False)
@@ -161,7 +161,7 @@ class Teller:
         if slot == "X":
             return
         role = self._role(slot)
-        if slot in ("N2", "N3"):  # the second half of a co-ordination widens the first half's argument
+        if slot in ("N2", "N3"):  # the second half of a co-ordination extends the first half's argument
             earlier = next(index for index, found in enumerate(self.arguments) if found.role == role)
             start = self.arguments.pop(earlier).start
         elif slot == "R" and self.tokens[start - 1].word == "to" and start:

@@ -1,7 +1,7 @@
 """The words, relations and sentence patterns of the world, read from words/*.toml.
 
 In these files a string is a list of words and an array is a list of phrases. Content and order decide the
-bytes of the generated world: raise WORLD_VERSION after any change.
+bytes of the generated world: increase WORLD_VERSION after any change.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ Entries = tuple[str, ...]
 
 @dataclass(frozen=True)
 class Relation:
-    """What can happen: the kinds of the participants, the verbs that say it, and phrases that may follow."""
+    """A relation: the types of its participants, its verbs, and phrases that may follow."""
 
     name: str
     subject: str
@@ -26,14 +26,14 @@ class Relation:
     verbs: Entries  # base[/past/participle]; a final + doubles the consonant
     tails: Entries
     roles: Entries = ("ARG0", "ARG1")
-    recipient: str = ""  # the kind of a third participant
+    recipient: str = ""  # the type of a third participant
     inchoative: bool = False  # the object may be the subject of the same verb: "the ice melted"
     tail_role: str = "ARGM-MNR"
 
 
 @dataclass(frozen=True)
 class Pattern:
-    """A sentence pattern (its slots: see words/patterns.toml) and its weight among those that fit."""
+    """A sentence pattern (its slots: see words/patterns.toml) and its weight among the applicable ones."""
 
     slots: str
     weight: int = 2

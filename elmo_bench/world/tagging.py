@@ -1,4 +1,4 @@
-"""Views that give words tags: parts of speech, names, and semantic roles."""
+"""The tagged sets: parts of speech, names, and semantic roles."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Writes the whole generated world: plain text for the biLM and small labelled sets for every task."""
+"""Write the generated world: plain text for the biLM and small labelled sets for every task."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from elmo_bench.world.surface import tell_story
 from elmo_bench.world.tagging import conll2003, conll2012_roles, conllu
 
 WORLD_VERSION = 5
-"""Raised whenever the same size would give other bytes."""
+"""Increase it when the bytes of the same size change."""
 
 SPLITS = ("train", "dev", "test")
 Counts = tuple[int, int, int]  # train, dev, test
@@ -29,7 +29,7 @@ TEXT = Scope("text")
 
 @dataclass(frozen=True)
 class WorldSize:
-    """How much of everything: stories have ten sentences, coreference documents some ten."""
+    """The sizes of all sets; stories have ten sentences, coreference documents about ten."""
 
     text: int = 2600  # stories, each followed by reviews, captions and the like
     heldout: int = 60
@@ -44,7 +44,7 @@ class WorldSize:
 
 
 def write_world(directory: Path, size: WorldSize | None = None) -> None:
-    """Write every file of the world below a directory; the bytes depend on WORLD_VERSION and size alone."""
+    """Write every file of the world below a directory; the bytes depend only on WORLD_VERSION and size."""
     for path, content in world_files(size or WorldSize()).items():
         target = directory / path
         target.parent.mkdir(parents=True, exist_ok=True)
@@ -75,7 +75,7 @@ def world_files(size: WorldSize) -> dict[str, str]:
 
 
 def told_stories(part: str, split: str, count: int, *, about_names: bool = False) -> list[Sequence[Sentence]]:
-    """The stories of one split of one part."""
+    """The stories of one split of one set."""
     stories: list[Sequence[Sentence]] = []
     for number in range(count):
         name, randomness = f"{part}/{split}/{number:04d}", seeded(part, split, number)
@@ -91,7 +91,7 @@ def review_trees(split: str, count: int) -> str:
 
 
 def plain_text(part: str, count: int) -> str:
-    """One tokenised sentence per line: `count` stories, each followed by some of everything else."""
+    """One tokenised sentence per line: `count` stories, each followed by reviews, captions and so on."""
     lines = [line for number in range(count) for line in _chapter(part, number)]
     return "\n".join(lines) + "\n"
 
