@@ -1,4 +1,4 @@
-"""What a contextual word representation is worth on a downstream task."""
+"""Measure the gain of a contextual word representation on downstream tasks."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ __version__ = "0.1.0"
 
 
 def __getattr__(name: str) -> Any:
-    """Offer `Elmo` without loading PyTorch for those who want something else of the package."""
+    """Import `Elmo` on first use, so that other parts of the package do not load PyTorch."""
     if name == "Elmo":
         from elmo_bench.elmo import Elmo
 

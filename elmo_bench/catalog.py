@@ -1,4 +1,4 @@
-"""What there is to choose: tasks, corpora, encoders and experiments, as configuration files.
+"""The available tasks, corpora, encoders, experiments and findings, as configuration files.
 
 `elmo_bench/directories.py` lists the directories that hold them.
 """
@@ -17,7 +17,7 @@ from elmo_bench.types import UsageError
 
 
 def list_choices(group: str) -> dict[str, Path]:
-    """The files of a group by name; a name that two directories have is refused."""
+    """The files of a group by name; a name that occurs in two directories is refused."""
     choices: dict[str, Path] = {}
     for directory in directories():
         for path in sorted((directory / group).glob("*.yaml")):
@@ -28,7 +28,7 @@ def list_choices(group: str) -> dict[str, Path]:
 
 
 def check_names() -> None:
-    """Refuse files that would be hidden by another one of their name, whichever group they are in."""
+    """Refuse files that another file with the same name would hide, in any group."""
     for group in sorted(path.name for path in CONF.iterdir() if path.is_dir()):
         list_choices(group)
 
@@ -45,7 +45,7 @@ def list_tasks() -> list[str]:
 
 
 def read_task(name: str) -> TaskConfig:
-    """A task as its file describes it, before any size changes it; with all of its corpora."""
+    """A task as in its file, with all of its corpora, before a size changes its settings."""
     choices = list_choices("task")
     if name not in choices:
         raise UsageError(
@@ -68,7 +68,7 @@ def add_corpora(task: dict[str, Any]) -> dict[str, Any]:
 
 
 def list_tables() -> dict[str, TableConfig]:
-    """How experiments show their runs, by the experiment's name; one without a table is left out."""
+    """The tables of the experiments, by name; an experiment without a table is left out."""
     tables = {}
     for name, path in list_choices("experiment").items():
         sweeper = _read_file(path, resolve=False).get("hydra", {}).get("sweeper", {})

@@ -1,4 +1,4 @@
-"""How a person types a command of this project: from a clone or installed, with their own directories."""
+"""Spell the commands of this project for a clone or an installation, with the user's directories."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ INSTALLED = {  # by the command of a clone
 
 
 def name_commands(text: str) -> str:
-    """Help or a message, written with the commands of a clone, with those that work here."""
+    """Replace the commands of a clone in a text by those of this installation."""
     if not _in_clone():
         for of_a_clone, installed in INSTALLED.items():
             text = text.replace(of_a_clone, installed)
@@ -48,7 +48,7 @@ def _spell(script: str, flags: Sequence[str], words: Sequence[str]) -> str:
 
 
 def _in_clone() -> bool:
-    """Whether the scripts are there, and the user does not prefer the installed command."""
+    """Whether the scripts exist and the user did not call the installed command."""
     return (CLONE / "run.py").is_file() and Path(sys.argv[0]).stem != PROGRAM
 
 

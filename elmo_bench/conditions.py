@@ -1,4 +1,4 @@
-"""A run's condition: what of `elmo` it reads, and how tables, trackers and messages describe it."""
+"""A run's condition: the settings of `elmo` that it reads, and its description for tables and messages."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from elmo_bench.config import UNTRAINED, RunConfig
 from elmo_bench.records import Record
 
 WITHOUT_ELMO = "without ELMo"
-TWIN_OF_SAMPLE = "untrained"  # conf/encoder has this one by a name of its own
+TWIN_OF_SAMPLE = "untrained"  # conf/encoder has a separate file for this one
 LAYERS = {"all": "all layers", "last": "last layer"}
 
 
 def reduce_elmo(elmo: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the group `elmo` that a run reads; the baseline reads none.
 
-    A single layer has no mix: there are no weights for lambda to regularise and no second layer that layer
-    norm would bring to the same scale.
+    A single layer has no mix: there are no weights for lambda to regularise, and no second layer whose scale
+    layer norm would equalise.
     """
     if elmo["where"] == "none":
         return {"where": "none"}
@@ -31,12 +31,12 @@ def is_baseline(record: Record) -> bool:
 
 
 def describe_condition(record: Record) -> str:
-    """Which encoder a run has and how its layers enter the head."""
+    """The encoder of a run, and how its layers enter the head."""
     return describe_elmo(record.identity["elmo"], record.encoder)
 
 
 def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
-    """Settings as `reduce_elmo` leaves them, in a few words."""
+    """A short description of the settings that `reduce_elmo` returns."""
     if elmo["where"] == "none":
         return WITHOUT_ELMO
     layers = LAYERS.get(elmo["layers"], f"layer {elmo['layers']}")
@@ -45,7 +45,7 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
 
 
 def trained_name(encoder: str) -> str:
-    """The encoder that an untrained one is the twin of; any other encoder's own name."""
+    """The name of the encoder whose twin an untrained encoder is; the name of any other encoder."""
     return "sample" if encoder == TWIN_OF_SAMPLE else encoder.removeprefix(UNTRAINED)
 
 

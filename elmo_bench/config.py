@@ -1,7 +1,7 @@
-"""The typed form of everything a person may change between two runs.
+"""The typed form of everything that a user may change between two runs.
 
-YAML and the command line speak plain keys; `read_config` turns them once into these frozen models and
-refuses what is unknown, missing, mistyped or out of range, naming the key.
+YAML and the command line use plain keys. `read_config` converts them once to these frozen models and refuses
+keys that are unknown, missing, mistyped or out of range; the error names the key.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from elmo_bench.types import UsageError
 
 
 class Config(BaseModel):
-    """A frozen group of settings that knows all of its keys."""
+    """A frozen group of settings that refuses unknown keys."""
 
     model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True)
 
@@ -34,7 +34,7 @@ class ElmoConfig(Config):
 
 
 class ElmoDefaults(Config):
-    """The paper's own choice for one task; `conf/elmo/*.yaml` reads it."""
+    """The paper's setting for one task; `conf/elmo/*.yaml` reads it."""
 
     where: Literal["input", "output", "both"]
     lam: float = Field(alias="lambda", ge=0, allow_inf_nan=False)
@@ -58,7 +58,7 @@ class ClipConfig(Config):
 
 
 class TrainingConfig(Config):
-    """How a head is fitted; `one_pass` heads read only the batch size."""
+    """The training of a head; `one_pass` heads read only the batch size."""
 
     optimiser: OptimiserConfig
     clip: ClipConfig
@@ -68,27 +68,27 @@ class TrainingConfig(Config):
     batch_size: int = Field(ge=1)
     bucket_by_length: bool = False
     evaluate_every: int | None = Field(default=None, ge=1)  # updates between dev scores; null: every epoch
-    epochs: int = Field(ge=1)  # the cap, in updates of the whole training set: a fraction may make as many
-    patience: int = Field(ge=1)  # dev scores in a row without a new best, after which training stops
-    least_updates: int = Field(default=0, ge=0)  # before which patience does not stop training
+    epochs: int = Field(ge=1)  # the cap, in epochs of the whole training set, also if the run uses a fraction
+    patience: int = Field(ge=1)  # training stops after this number of dev scores without a new best
+    least_updates: int = Field(default=0, ge=0)  # number of updates before which patience has no effect
     ema: float = Field(default=0.0, ge=0, lt=1)  # weight averaging; 0 is off
 
 
 class HubConfig(Config):
-    """A repository of data files on the Hugging Face Hub, and what the corpus must hold."""
+    """A repository of data files on the Hugging Face Hub, and the expected size of the corpus."""
 
     repository: str  # or a directory of the same layout
     revision: str
-    name: str | None = None  # of a configuration, where there are several
+    name: str | None = None  # name of the configuration, if there are several
     kind: Literal["tokens", "pairs", "questions"]
-    columns: tuple[str, ...]  # of the repository, in the order of their kind (`sources.hub`)
-    splits: dict[str, str]  # what the repository calls train, dev and test
+    columns: tuple[str, ...]  # columns of the repository, in the order of `sources.hub`
+    splits: dict[str, str]  # the repository's names of train, dev and test
     rows: dict[str, int] = Field(default_factory=dict)  # expected by split
     tokens: dict[str, int] = Field(default_factory=dict)
 
 
 class CorpusConfig(Config):
-    """One corpus of one source: what to read, and what a person must know to get it."""
+    """One corpus of one source: the files to read, and how a user obtains them."""
 
     format: str
     train: str | tuple[str, ...] | None = None
@@ -97,7 +97,7 @@ class CorpusConfig(Config):
     options: dict[str, Any] = Field(default_factory=dict)  # for the reader
     licence: str = ""
     get: str = ""  # how to obtain it
-    hub: HubConfig | None = None  # where to get it when the files are not there
+    hub: HubConfig | None = None  # used if the files do not exist
     note: str = ""  # for captions
 
 
@@ -124,7 +124,7 @@ class TableConfig(Config):
     kind: Literal["scores", "sample_efficiency", "layer_weights", "neighbours", "perplexities"] = "scores"
     position: float = 100  # in the report: lowest first
     title: str
-    about: str = ""  # the question that the table answers
+    about: str = ""  # the question that the table answers, in words
     split: Literal["dev", "test"] = "test"
     paper: str | None = None  # name of the table in elmo_bench/report/paper_results.json
     all_systems: bool = False  # show every row of the paper's table; it has one task
@@ -138,23 +138,23 @@ class TableConfig(Config):
 
 
 Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]
-"""Where an effect lies if a claim is true: above or below 0, or no further than a margin from it."""
+"""The range of an effect if a claim is true: above 0, below 0, or within a margin around 0."""
 
 Basis = Literal["seeds and examples", "examples", "seeds"]
-"""What a test draws: both (a two-level bootstrap), test examples alone, or one value per seed."""
+"""What a test resamples: both (a two-level bootstrap), only test examples, or one value per seed."""
 
 
 class FindingConfig(Config):
-    """One claim. Its effect is what the second condition has more than the first, task by task."""
+    """One claim. Its effect is the second condition's score minus the first's, task by task."""
 
     claim: str
-    sentence: str = ""  # of the paper; without one the claim is ours
+    sentence: str = ""  # quoted from the paper; empty if the claim is ours
     section: str = ""
     kind: Literal["score", "updates", "perplexity", "layer_weight"] = "score"
     tasks: tuple[str, ...] = Field(min_length=1)
     first: dict[str, Any] | None = None  # overrides as for run.py, such as elmo.layers: last
     second: dict[str, Any] = Field(default_factory=dict)
-    metric: str | None = None  # by default the one that dev chooses by
+    metric: str | None = None  # default: the score that dev chooses by
     split: Literal["dev", "test"] = "test"
     place: Literal["input", "output"] = "input"  # layer_weight only, like the next
     layer: int = Field(default=1, ge=0)
@@ -162,7 +162,7 @@ class FindingConfig(Config):
     margin: float = Field(default=0.0, ge=0)
     test: Basis
     paper: dict[Literal["first", "second", "gain", "stated"], str] = Field(default_factory=dict)
-    """Where the paper's numbers are in paper_results.json; {task} and {text} are its own names of them."""
+    """The paths of the paper's numbers in paper_results.json; {task} and {text} are the names there."""
 
     @model_validator(mode="after")
     def _check(self) -> FindingConfig:
@@ -180,8 +180,8 @@ class FamilyConfig(Config):
 
     title: str
     position: float = 100  # lowest first
-    sources: tuple[str, ...] = ()  # of the data that the findings are about; () is all
-    experiment: str | None = None  # that makes what findings of the kind perplexity are about
+    sources: tuple[str, ...] = ()  # sources of the data of the findings; () means all
+    experiment: str | None = None  # experiment that produces the records for findings of kind perplexity
     findings: dict[str, FindingConfig]
 
 
@@ -198,7 +198,7 @@ class TaskConfig(Config):
 
     name: str
     plugin: str  # dotted path of the task's class
-    title: str = ""  # as tables print it
+    title: str = ""  # name in tables
     paper: PaperConfig = PaperConfig()
     settings: dict[str, Any]  # the fields of the plug-in
     captions: dict[str, dict[Any, str]] = Field(default_factory=dict)  # by setting, dotted, and its value
@@ -218,33 +218,33 @@ class WordsConfig(Config):
     beside: Path | None = (
         None  # a second file, below the directory of the first: both vectors of a word, joined
     )
-    dim: int = Field(default=0, ge=0)  # of random vectors; a file has its own
+    dim: int = Field(default=0, ge=0)  # of random vectors; a file decides its own dimension
     trainable: bool
-    get: dict[str, str] = Field(default_factory=dict)  # how to obtain a file, by its name
+    get: dict[str, str] = Field(default_factory=dict)  # instructions to obtain a file, by its name
 
     @property
     def files(self) -> tuple[Path, ...]:
-        """The files of vectors that a run reads."""
+        """The vector files that a run reads."""
         if self.kind != "file" or self.file is None:
             return ()
         return (self.file,) if self.beside is None else (self.file, self.file.parent / self.beside)
 
 
-UNTRAINED = "untrained_"  # before the name of the encoder whose sizes it has
+UNTRAINED = "untrained_"  # prefix of the name of the encoder with the same sizes
 
 
 class EncoderConfig(Config):
-    """One file of conf/encoder: a plug-in; all other keys are its settings, which it checks itself."""
+    """One file of conf/encoder: a plug-in; all other keys are its settings, which the plug-in checks."""
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
     name: str
     plugin: str  # dotted path of the encoder's class
-    untrained: bool = False  # the same sizes with random weights, as a control
+    untrained: bool = False  # a twin with random weights, as a control
 
     @property
     def full_name(self) -> str:
-        """As records and tables call it."""
+        """The encoder's name in records and tables."""
         return f"{UNTRAINED}{self.name}" if self.untrained else self.name
 
     @property
@@ -262,7 +262,7 @@ class TuningConfig(Config):
 
 
 class DataConfig(Config):
-    """Where the examples come from and how many are used."""
+    """The source of the examples and the number to use."""
 
     source: Literal["sample", "open", "paper", "files"]
     corpus: str | None = None
@@ -277,7 +277,7 @@ class DataConfig(Config):
 
 
 class EvaluateConfig(Config):
-    """What a trained head is scored on. Settings are chosen with `dev`, which never opens the test data."""
+    """The splits that a trained head is scored on; `dev`, for choosing settings, never reads test data."""
 
     splits: Literal["all", "dev"]
 
@@ -303,7 +303,7 @@ class TrackingConfig(Config):
 
 
 class PathsConfig(Config):
-    """Places on this machine; never part of a run's identity."""
+    """Directories on this machine; never part of a run's identity."""
 
     data: Path
     local: Path  # corpora under the user's own licence
@@ -324,17 +324,17 @@ class RunConfig(Config):
     words: WordsConfig
     data: DataConfig
     size: str
-    size_fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, as the size prescribes
+    size_fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, prescribed by the size
     evaluate: EvaluateConfig = EvaluateConfig(splits="all")  # older records do not have it
     store: StoreConfig
     trainer: TrainerConfig
     tracking: TrackingConfig
     paths: PathsConfig
     seed: int = Field(ge=0, lt=2**31)
-    limit: int | None = Field(default=None, ge=1)  # examples of every split, for trying things out
+    limit: int | None = Field(default=None, ge=1)  # number of examples of every split, for trial runs
     debug: Literal["fast"] | None = None
     force: bool = False
-    plan: bool = False  # say what would be run, and start nothing
+    plan: bool = False  # print what would be run, and start nothing
 
 
 ConfigType = TypeVar("ConfigType", bound=BaseModel)
@@ -349,7 +349,7 @@ def read_config(kind: type[ConfigType], raw: Mapping[str, Any], where: str = "")
 
 
 def explain_validation(error: ValidationError, fields: Mapping[str, Any], where: str = "") -> str:
-    """One line per wrong key: what was expected, what came."""
+    """One line per wrong key: what was expected, and the value."""
     lines = []
     for problem in error.errors():
         key = ".".join([*filter(None, [where]), *(str(part) for part in problem["loc"])])
@@ -363,6 +363,6 @@ def explain_validation(error: ValidationError, fields: Mapping[str, Any], where:
 
 
 def nearest(word: str, choices: Mapping[str, Any] | list[str]) -> str:
-    """A hint at the closest known name, or nothing where none is close."""
+    """A hint at the closest known name; empty if none is close."""
     match = difflib.get_close_matches(word, list(choices), n=1, cutoff=0.5)
     return f"; did you mean {match[0]!r}?" if match else ""

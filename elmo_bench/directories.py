@@ -19,14 +19,14 @@ _own: list[Path] = []  # the user's directories, for the rest of this process
 
 
 def add_directory(directory: Path) -> None:
-    """Register a directory of the user's own; Python files beside its YAML can be imported."""
+    """Register a directory of the user; Python files next to its YAML files can be imported."""
     if not directory.is_dir():
         raise UsageError(f"--config-dir {directory}: no such directory")
     directory = directory.resolve()
     if directory not in _own:
         _own.append(directory)
     if str(directory) not in sys.path:
-        sys.path.append(str(directory))  # at the end: it never hides a module of ours
+        sys.path.append(str(directory))  # appended, so that it never hides a module of this package
 
 
 def own_directories() -> tuple[Path, ...]:
@@ -47,7 +47,7 @@ def installed_directories() -> tuple[Path, ...]:
 
 
 def _conf_of(point: EntryPoint) -> Path:
-    """The directory `conf` of the package that holds an entry point; the package is not imported."""
+    """The directory `conf` of the package of an entry point; the package is not imported."""
     package = point.module.partition(".")[0]
     spec = importlib.util.find_spec(package)
     roots = spec.submodule_search_locations if spec else None

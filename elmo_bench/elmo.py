@@ -18,9 +18,9 @@ Floats = NDArray[np.float32]
 
 
 class Elmo:
-    """The layers of a frozen biLM for tokenised sentences; a sentence's vectors depend on it alone.
+    """The layers of a frozen biLM for tokenised sentences; a sentence's vectors depend only on the sentence.
 
-    >>> elmo = Elmo.load("results/models/small")                 # or a weight file beside its options.json
+    >>> elmo = Elmo.load("results/models/small")                 # or a weight file next to its options.json
     >>> elmo.embed([["The", "cat", "sat", "."]])[0].shape        # (layers, tokens, dim)
     (3, 4, 256)
     """
@@ -30,11 +30,11 @@ class Elmo:
 
     @classmethod
     def load(cls, path: str | Path, precision: Precision = "float32", device: str = "cpu") -> Elmo:
-        """Read a model directory, or a weight file with its options beside it."""
+        """Read a model directory, or a weight file with its options next to it."""
         return cls(load_embedder(Path(path), precision=precision, device=device))
 
     def embed(self, sentences: Iterable[Sequence[str]]) -> list[Floats]:
-        """One (layers, tokens, dim) array per sentence: layer 0 is free of context, the last is the top."""
+        """One (layers, tokens, dim) array per sentence: layer 0 has no context, the last is the top layer."""
         return self.encoder.layers(check_sentences(sentences))
 
     def mix(
@@ -44,9 +44,9 @@ class Elmo:
         gamma: float = 1.0,
         layer_norm: bool = False,
     ) -> list[Floats]:
-        """One (tokens, dim) array per sentence, γ · Σ s_j · h_j with `weights` as s; without them the mean.
+        """One (tokens, dim) array per sentence, γ · Σ s_j · h_j with `weights` as s; the default is the mean.
 
-        `layer_norm` first brings every layer to mean 0 and variance 1 over all tokens of this call.
+        `layer_norm` first normalises every layer to mean 0 and variance 1 over all tokens of this call.
         """
         count = self.encoder.layer_count
         shares = (
@@ -61,7 +61,7 @@ class Elmo:
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> list[Words]:
-    """Sentences as tuples of tokens; raw strings are refused, since their letters would pass for tokens."""
+    """Sentences as tuples of tokens; raw strings are refused, because their letters would become tokens."""
     if isinstance(sentences, str):
         raise UsageError(f"expected a list of tokenised sentences, got {_hint(sentences, 'the string')}")
     checked = []

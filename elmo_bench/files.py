@@ -1,9 +1,9 @@
-"""Writing files and directories so that they are whole or absent, and locks between processes.
+"""Atomic writing of files and directories (complete or absent), and locks between processes.
 
-Every write goes to a temporary name in the target's directory, which is renamed once it is on the disk.
-A write that fails leaves the old content and removes its temporary; only a killed process leaves one behind.
-The name of a temporary is `.<name of the target>-<8 hexadecimal digits>.tmp`. Whoever holds the lock under
-which a target is written removes such leftovers with `remove_leftovers`.
+Every write goes to a temporary file in the target's directory, which is renamed once it is on the disk. A
+write that fails keeps the old content and removes its temporary file; only a killed process leaves one. Its
+name is `.<name of the target>-<8 hexadecimal digits>.tmp`. A process that holds the lock of a target removes
+such files with `remove_leftovers`.
 """
 
 from __future__ import annotations
@@ -32,7 +32,7 @@ _CHECKSUM = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>.+)")
 
 
 def write_atomically(path: Path, *parts: bytes | memoryview) -> None:
-    """Write a file whole, or leave what was there before."""
+    """Write a complete file, or keep the old one."""
     with atomic_file(path) as file:
         for part in parts:
             file.write(part)
@@ -54,7 +54,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
         yield temporary
         move_into_place(temporary, path)
     except OSError as error:
-        if error.filename in (None, str(temporary)):  # else it is about another file, and says so
+        if error.filename in (None, str(temporary)):  # otherwise the error concerns another file and names it
             raise name_file(error, path) from error
         raise
     finally:
@@ -82,12 +82,12 @@ def atomic_directory(target: Path) -> Iterator[Path]:
 
 
 def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
-    """Fill a directory once, however many processes ask for it; a damaged one is made again."""
+    """Fill a directory once, even if several processes request it; a damaged one is made again."""
     if find_damage(target) is None:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
     with waiting_lock(target.with_name(f".{target.name}.lock"), f"{target.name} is being made", say):
-        damage = find_damage(target)  # another process may have made it meanwhile
+        damage = find_damage(target)  # another process may have made it in the meantime
         if damage is not None:
             if os.path.lexists(target):
                 say(f"{target}: {damage}; making it again")
@@ -98,7 +98,7 @@ def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
 
 
 def find_damage(directory: Path) -> str | None:
-    """What is wrong with a directory that `atomic_directory` made; None if every file has its checksum."""
+    """The damage of a directory that `atomic_directory` made; None if every file matches its checksum."""
     if not directory.is_dir():
         return "not a directory" if os.path.lexists(directory) else "not there"
     checksums = directory / CHECKSUMS
@@ -123,9 +123,9 @@ def find_damage(directory: Path) -> str | None:
 
 
 def remove_leftovers(directory: Path, name: str | None = None) -> None:
-    """Delete temporaries of killed processes: those of one target, or of all targets in a directory.
+    """Delete temporary files of killed processes, for one target or for all targets in a directory.
 
-    The caller holds the lock under which these targets are written, so no temporary is still in use.
+    The caller holds the lock under which these targets are written, so no temporary file is still in use.
     """
     if not directory.is_dir():
         return
@@ -136,7 +136,7 @@ def remove_leftovers(directory: Path, name: str | None = None) -> None:
 
 
 def remove(path: Path) -> None:
-    """Delete whatever has this path: a file, a link (not its target), a whole directory, or nothing."""
+    """Delete this path: a file, a link (not its target) or a whole directory; it may be absent."""
     if path.is_dir() and not path.is_symlink():
         shutil.rmtree(path)
     else:
@@ -151,7 +151,7 @@ def move_into_place(temporary: Path, path: Path) -> None:
 
 
 def name_file(error: OSError, path: Path) -> OSError:
-    """The same error about the file a person knows, instead of none or a temporary one."""
+    """The same error with the user's file name instead of none or a temporary one."""
     reason = error.strerror or str(error).partition("\n")[0]
     return OSError(error.errno or errno.EIO, reason, str(path))
 
@@ -190,7 +190,7 @@ def immediate_lock(path: Path, message: str) -> Iterator[None]:
 
 
 def try_lock(path: Path) -> BaseFileLock | None:
-    """A lock held from now on, until it is released or this process ends; None if another process has it."""
+    """Acquire a lock until it is released or this process ends; None if another process holds it."""
     lock = FileLock(path)
     try:
         lock.acquire(timeout=0)
@@ -213,7 +213,7 @@ def _sync(path: Path) -> None:
 
 
 def _sync_directory(path: Path) -> None:
-    """The same for a directory's list of names, where the file system can: the files are whole either way."""
+    """The same for a directory's entries, if the file system supports it; files are complete in any case."""
     with suppress(OSError):
         _sync(path)
 
@@ -229,12 +229,12 @@ def _write_checksums(directory: Path) -> None:
 
 
 def _visible_files(directory: Path) -> Iterator[Path]:
-    """Every file but hidden ones, which desktops and network file systems add."""
+    """Every file except hidden ones, which desktops and network file systems add."""
     return (path for path in directory.rglob("[!.]*") if path.is_file())
 
 
 def _file_damage(path: Path, digest: str) -> str | None:
-    """A link or a device in a file's place counts as damage: its content may change behind our back."""
+    """A link or a device instead of a file counts as damage, because its content may change unnoticed."""
     try:
         if not stat.S_ISREG(path.lstat().st_mode):
             return "is not a plain file"

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 BILM_NUMERICS = 1
-"""Raised whenever the same pre-training would give other weights than before."""
+"""Increase it when the same pre-training gives different weights."""
 
 
 def hash_value(value: Any) -> str:
@@ -31,7 +31,7 @@ def hash_files(paths: Iterable[Path]) -> str:
 
 
 def hash_file_once(path: Path) -> str:
-    """sha256 of a file that many jobs of a process ask for; read anew where size or time changed."""
+    """Cached sha256 of a file; the file is read again if its size or time changed."""
     state = path.stat()
     return _hash_state(path.absolute(), state.st_size, state.st_mtime_ns, state.st_ino)
 

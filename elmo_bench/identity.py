@@ -1,4 +1,4 @@
-"""What makes two runs the same run."""
+"""The identity of a run: two runs with equal identities are the same run."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
 
 NUMERICS = 3
-"""Raised whenever the same configuration of a run would give other numbers than before."""
+"""Increase it when the same configuration of a run gives different numbers."""
 
 NOT_PART_OF_A_CONDITION = (
     "seed",  # identity is (condition, seed)
     "force",
-    "evaluate",  # without the test split the hashes of the data are others
+    "evaluate",  # without the test split the data hashes differ
     "plan",
-    "size_fraction",  # data.fraction is what the run has
+    "size_fraction",  # data.fraction has the actual value
     "paths",
     "tracking",
     "trainer.accelerator",
@@ -52,7 +52,7 @@ OFF_BY_DEFAULT = ("evaluate_every", "least_updates")  # of task.training
 def identify(
     config: RunConfig, task_version: int, data: dict[str, str], encoder: str | None, words: str | None
 ) -> dict[str, Any]:
-    """All that decides a run's numbers except its seed, as plain values in one canonical form."""
+    """Everything that decides a run's numbers except its seed, as plain values in a canonical form."""
     values = config.model_dump(mode="json", by_alias=True)
     for key in NOT_PART_OF_A_CONDITION:
         *groups, last = key.split(".")
@@ -60,7 +60,7 @@ def identify(
         for group in groups:
             holder = holder[group]
         holder.pop(last)
-    for key in OFF_BY_DEFAULT:  # a key that is off says nothing: older conditions do not have it
+    for key in OFF_BY_DEFAULT:  # left out if off, because older conditions do not have this key
         if not values["task"]["training"][key]:
             values["task"]["training"].pop(key)
     values["task"]["settings"] = leave_out(config.task.settings, config.task.as_before)
@@ -73,7 +73,7 @@ def identify(
     elif values["words"]["kind"] == "file":
         values["words"].pop("dim")
     _, corpus = choose_corpus(config.task, config.data)
-    if corpus.options:  # what the reader makes of the files
+    if corpus.options:  # how the reader interprets the files
         values["corpus_options"] = corpus.options
     return {
         **values,
@@ -86,5 +86,5 @@ def identify(
 
 
 def condition_of(identity: dict[str, Any]) -> str:
-    """The short name of an identity, as run directories carry it."""
+    """The short name of an identity, as used in names of run directories."""
     return hash_value(identity)[:12]

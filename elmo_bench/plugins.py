@@ -1,4 +1,4 @@
-"""Load plug-ins by their dotted paths; nothing in the package knows the tasks or encoders by name."""
+"""Load plug-ins by their dotted paths; no code in the package contains names of tasks or encoders."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def load_task(config: TaskConfig) -> AnyTask:
 
 
 def load_reader(config: TaskConfig) -> AnyTask:
-    """The plug-in as it reads a corpus for its text alone."""
+    """The plug-in with the settings for reading only the text of a corpus."""
     return load_task(config.model_copy(update={"settings": {**config.settings, **config.text}}))
 
 
@@ -46,7 +46,7 @@ def find_class(path: str, base: type[Any], key: str) -> type[Any]:
 
 
 def fill_settings(plugin: type[Plugin], settings: Mapping[str, Any], key: str) -> Plugin:
-    """An instance of a plug-in, which is a dataclass of its settings; every key that is wrong is named."""
+    """An instance of a plug-in, which is a dataclass of its settings; an error names every invalid key."""
     if not dataclasses.is_dataclass(plugin):
         raise UsageError(
             f"{key}: {plugin.__module__}.{plugin.__name__} must be a dataclass, whose fields are its settings"

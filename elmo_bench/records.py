@@ -1,4 +1,4 @@
-"""What is kept of every run: one small JSON, and the counts that its scores are made of."""
+"""The record of a run: one small JSON file, and the counts from which its scores are computed."""
 
 from __future__ import annotations
 
@@ -45,7 +45,7 @@ class TunedEncoder(BaseModel):
 
 
 class Record(BaseModel):
-    """The truth about one finished run; tables and figures are made from nothing else."""
+    """The record of one finished run; the only input of tables and figures."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -53,7 +53,7 @@ class Record(BaseModel):
     task: str
     task_version: int
     metric: str
-    condition: str  # hash of all that decides the numbers, but for the seed
+    condition: str  # hash of everything that decides the numbers, except the seed
     seed: int
     source: str
     corpus: str
@@ -65,11 +65,11 @@ class Record(BaseModel):
     config: dict[str, Any]  # the resolved configuration
     scores: dict[str, dict[str, float]]  # by split
     examples: dict[str, int]  # by split
-    left_out: dict[str, dict[str, int]] = {}  # what the files hold beside them, such as pairs without a label
+    left_out: dict[str, dict[str, int]] = {}  # contents of the files not used, such as pairs without a label
     curve: list[dict[str, float]]  # one row per epoch
     best_epoch: float | None
     stopped: Literal["patience", "cap", "one pass"] | None = (
-        None  # why training ended; older records do not say
+        None  # why training ended; unknown in older records
     )
     slope: float | None = None  # of dev over the last evaluations, in points per evaluation
     updates: int | None = None
@@ -83,9 +83,9 @@ class Record(BaseModel):
 
     @property
     def unpublishable(self) -> str | None:
-        """Why a run never enters tables, if it does not."""
+        """Why a run must not enter tables; None if it may."""
         if self.debug:
-            return "tried out on a few examples (limit or debug)"
+            return "trial run on a few examples (limit or debug)"
         if "test" not in self.scores:
             return "without test scores (evaluate.splits=dev)"
         return None
@@ -142,7 +142,7 @@ class EnsembleRecord(BaseModel):
 
 
 class Context(BaseModel):
-    """One occurrence of a word in its sentence; near: the cosine to the occurrence that was asked about."""
+    """One occurrence of a word in its sentence; near: its cosine similarity to the query."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -163,7 +163,7 @@ class ContextRank(BaseModel):
 
 
 class ContextNeighbours(BaseModel):
-    """An occurrence and those that are nearest to it, the nearest first."""
+    """An occurrence and its nearest neighbours, the nearest first."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -173,19 +173,19 @@ class ContextNeighbours(BaseModel):
 
 
 class NeighboursRecord(BaseModel):
-    """What is near one word, in context and as a static vector (the paper's Table 4)."""
+    """Nearest neighbours of one word, in context and by static vector (the paper's Table 4)."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["neighbours"] = "neighbours"
-    identity: dict[str, Any]  # what was asked, and hashes of what was read, in the clear
+    identity: dict[str, Any]  # the query and the hashes of all inputs
     word: str
     encoder: str
     encoder_fingerprint: str
     layer: int
     corpus: str
     corpus_tokens: int
-    occurrences: int  # of the word in the corpus
+    occurrences: int  # number of occurrences of the word in the corpus
     contexts: list[ContextNeighbours]
     vectors: str | None  # the file's name
     vectors_sha256: str | None
@@ -215,7 +215,7 @@ class TextPerplexity(PerplexityFigures):
 
 
 class BeforeAndAfter(BaseModel):
-    """Of one text, by the biLM it began with and by what became of it."""
+    """The perplexity on one text before and after fine-tuning."""
 
     model_config = ConfigDict(extra="forbid", frozen=True)
 
@@ -280,7 +280,7 @@ def write_record(path: Path, record: AnyRecord) -> None:
 
 
 def read_record(path: Path) -> Record:
-    """A run's record, or an error that says which file is damaged and what to do."""
+    """A run's record; for a damaged file the error names the file and the remedy."""
     return read_record_of(Record, path)
 
 
@@ -306,7 +306,7 @@ def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None
         return kind.model_validate(known)
     except (ValueError, AttributeError):
         raise DamagedFileError(
-            f"{path}: not a record of a biLM; move {path.parent} away to train it anew"
+            f"{path}: not a record of a biLM; move {path.parent} away to train it again"
         ) from None
 
 
@@ -324,7 +324,7 @@ def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[P
 
 
 def _kind_of(path: Path) -> str | None:
-    """What a file says it is; nothing where it cannot be read, which reading it as a record explains."""
+    """The kind that a file declares; None if it is unreadable, which `read_record` then reports."""
     try:
         return str(json.loads(path.read_bytes())["kind"])
     except (ValueError, KeyError, TypeError):
@@ -332,7 +332,7 @@ def _kind_of(path: Path) -> str | None:
 
 
 def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
-    """Counts by split as one npz: a matrix per split, its columns named once."""
+    """Counts by split as one npz: a matrix per split, with the column names stored once."""
     columns = sorted({name for rows in counts.values() for row in rows for name in row})
     arrays = {
         split: np.array([[row.get(name, 0.0) for name in columns] for row in rows], dtype=np.float64)
@@ -359,6 +359,6 @@ def predictions_file(split: str) -> str:
 
 
 def write_predictions(path: Path, rows: Iterable[tuple[str, Any]]) -> None:
-    """One line of JSON per example: its id and what was predicted."""
+    """One line of JSON per example: its id and the prediction."""
     lines = [json.dumps({"id": i, "prediction": p}, ensure_ascii=False) for i, p in rows]
     write_atomically(path, ("\n".join(lines) + "\n").encode())

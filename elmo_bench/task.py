@@ -1,4 +1,4 @@
-"""What a task plug-in offers; `tasks/<name>.py` holds one each, and nothing else knows their names."""
+"""The interface of task plug-ins; each file `tasks/<name>.py` holds one, and no other code names it."""
 
 from __future__ import annotations
 
@@ -28,10 +28,10 @@ E = TypeVar("E", bound=Example)
 
 
 class Task(Protocol[E]):
-    """Pure functions over one example type; the fields of a plug-in are its settings."""
+    """A task plug-in: pure functions over one example type; its fields are its settings."""
 
-    version: ClassVar[int]  # raised when scores stop being comparable
-    metric: ClassVar[str]  # the key of `score` that dev data choose by
+    version: ClassVar[int]  # increased when scores are no longer comparable
+    metric: ClassVar[str]  # the key of `score` that is the dev score
     higher_is_better: ClassVar[bool]
 
     @abstractmethod
@@ -46,7 +46,7 @@ class Task(Protocol[E]):
 
     @abstractmethod
     def vocabularies(self, examples: Sequence[E]) -> Mapping[str, Vocabulary]:
-        """Characters, labels and the like, from the training examples; word ids are the pipeline's."""
+        """Characters, labels and the like, from the training examples; the pipeline provides word ids."""
         ...
 
     @abstractmethod
@@ -59,12 +59,12 @@ class Task(Protocol[E]):
 
     @abstractmethod
     def gold(self, example: E) -> Prediction:
-        """The right answer in the form of a prediction: scored against itself it is perfect."""
+        """The correct answer in the form of a prediction; scored against itself it is perfect."""
         ...
 
     @abstractmethod
     def count(self, example: E, prediction: Prediction) -> Counts:
-        """Numbers of one example whose sum over a split decides its score."""
+        """The counts of one example; their sum over a split decides the score."""
         ...
 
     @abstractmethod
@@ -76,10 +76,10 @@ AnyTask = Task[Any]
 
 @runtime_checkable
 class Rendering(Protocol):
-    """What a task offers beside, where predictions have a file format of their own, such as scorers read."""
+    """A task whose predictions have an official file format; optional."""
 
     def render(self, examples: Sequence[Any], predictions: Sequence[Prediction]) -> str:
-        """The whole file."""
+        """The content of the file."""
         ...
 
 

@@ -1,4 +1,4 @@
-"""What flows between the data, the representations and the heads."""
+"""The tensors that data, representations and heads exchange."""
 
 from __future__ import annotations
 
@@ -13,16 +13,16 @@ from elmo_bench.types import Prediction
 
 @dataclass(frozen=True)
 class Stream:
-    """The frozen encoder's layers for the token sequences of one name in a batch, before mixing."""
+    """The frozen encoder's layers for the token sequences of one stream in a batch, before mixing."""
 
-    layers: Tensor  # (rows, layers, time, dim); layers and dim are 0 where ELMo is absent
+    layers: Tensor  # (rows, layers, time, dim); layers and dim are 0 without ELMo
     mask: Tensor  # (rows, time), true at real tokens
-    rows_per_example: tuple[int, ...]  # one each, but for documents: one row per sentence
+    rows_per_example: tuple[int, ...]  # rows per example: 1, or one row per sentence of a document
 
 
 @dataclass(frozen=True)
 class Batch:
-    """Some examples as tensors: representations by stream, everything else by field."""
+    """A batch of examples: representations by stream, other tensors by field."""
 
     ids: tuple[str, ...]
     streams: Mapping[str, Stream]
@@ -34,14 +34,14 @@ class Batch:
 
 @dataclass(frozen=True)
 class Widths:
-    """How many ELMo features a head finds at each place; 0 where ELMo is absent."""
+    """The number of ELMo features at each injection point of a head; 0 without ELMo."""
 
     at_input: int
     at_output: int
 
     @property
     def has_elmo(self) -> bool:
-        """Whether there are any. A head never asks; a task may, if a setting of its own names ELMo."""
+        """Whether there are any. A head never asks; a task may, if one of its settings depends on ELMo."""
         return self.at_input + self.at_output > 0
 
 
@@ -56,7 +56,7 @@ class Injected:
 
 @dataclass(frozen=True)
 class HeadOutput:
-    """What a head computes for one batch; decode turns the scores into predictions."""
+    """The output of a head for one batch; `decode` turns the scores into predictions."""
 
     loss: Tensor  # scalar
     scores: Mapping[str, Tensor]
@@ -81,8 +81,8 @@ class Head(Protocol):
 
 @runtime_checkable
 class Probabilistic(Protocol):
-    """What a head offers beside, where its scores say how probable things are: models can be averaged."""
+    """A head whose scores define probabilities, so that models can be averaged; optional."""
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
-        """Normalised, named as decode reads them; of an ensemble it reads the logarithm of their mean."""
+        """Normalised, by score name; for an ensemble, `decode` reads the logarithm of their mean."""
         ...

@@ -1,4 +1,4 @@
-"""The words every room uses: token sequences, predictions, scores, and errors with an exit code."""
+"""Types of all packages: token sequences, predictions, scores, and errors with an exit code."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Words = tuple[str, ...]
 """One tokenised sequence, as the encoder reads it."""
 
 Prediction = Any
-"""What a head decodes for one example: plain JSON-serialisable Python."""
+"""The decoded output of a head for one example: a plain JSON-serialisable value."""
 
 Counts = dict[str, float]
 """One row of numbers for one example; summed rows make a score."""
@@ -22,55 +22,55 @@ Scores = dict[str, float]
 
 
 Say = Callable[[str], None]
-"""Where a long piece of work tells a person what it is doing."""
+"""A function that prints the progress of a long computation."""
 
 
 def say_on_stderr(message: str) -> None:
-    """Tell the person at the terminal, leaving standard output to results."""
+    """Print a message to standard error; standard output is for results."""
     print(message, file=sys.stderr, flush=True)
 
 
 LeaveOut = Callable[[str, int], None]
-"""Where a reader says what it leaves out of a split, and how many of it."""
+"""A function through which a reader reports what it leaves out of a split, and how many."""
 
 
 def leave_out_unsaid(what: str, count: int) -> None:
-    """For those who do not ask what was left out."""
+    """Ignore what was left out."""
 
 
 @dataclass(frozen=True)
 class SplitFiles:
-    """Where one split of a corpus lies and how to read it; tasks see nothing else of a data source."""
+    """The files of one split of a corpus and how to read them; all that a task knows of a data source."""
 
     split: str  # train, dev or test
-    format: str  # the name of a reader the task knows
+    format: str  # the name of a reader that the task supports
     paths: tuple[Path, ...]
     options: Mapping[str, Any] = field(default_factory=dict)  # further keys of the corpus entry
     leave_out: LeaveOut = leave_out_unsaid
 
 
 class BenchError(Exception):
-    """A failure with a message a person can act on; subclasses carry the exit code."""
+    """An error whose message names a remedy; subclasses define the exit code."""
 
     exit_code = 1
 
 
 class DataError(BenchError):
-    """The content of a file is not what its format promises; the message starts with file:line."""
+    """The content of a file violates its format; the message starts with file:line."""
 
 
 class DamagedFileError(BenchError):
-    """A file this project wrote does not match its checksum and cannot be rebuilt here."""
+    """A file of this project does not match its checksum and cannot be rebuilt automatically."""
 
 
 class UsageError(BenchError):
-    """The command or configuration asks for something that does not exist or does not fit."""
+    """The command or configuration names something that does not exist or does not fit."""
 
     exit_code = 2
 
 
 class DataMissingError(BenchError):
-    """A file that the configuration names is not there."""
+    """A file that the configuration names does not exist."""
 
     exit_code = 3
 
@@ -80,6 +80,6 @@ class BusyError(BenchError):
 
 
 class InterruptedRunError(BenchError):
-    """The run was asked to stop; its checkpoint is written and the same command goes on from it."""
+    """The run received a stop signal; its checkpoint is written and the same command resumes it."""
 
     exit_code = 130

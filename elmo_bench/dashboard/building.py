@@ -1,4 +1,4 @@
-"""The plan as objects of wandb's workspace API, and as the JSON that it would send."""
+"""The plan as objects of wandb's workspace API, and as the JSON of its requests."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ WIDTH, HEIGHT, COLUMNS = 12, 8, 24  # of a panel, and of a row of them
 
 @dataclass(frozen=True)
 class Project:
-    """Where the runs are, and which of them: numbers of different data never share a panel."""
+    """The W&B project and the selection of its runs; results on different data never share a panel."""
 
-    entity: str  # empty: nobody is asked, nothing is sent
+    entity: str  # empty: no request is sent
     name: str
     source: str
     size: str | None = None
@@ -50,7 +50,7 @@ def build_workspace(project: Project, sections: Sequence[SectionPlan]) -> Any:
 
 
 def build_report(project: Project, sections: Sequence[SectionPlan]) -> Any:
-    """A page: what each table is about, the command that fills it, and its panels task by task."""
+    """A page: the description of each table, the command for its runs, and its panels by task."""
     _, wr, _ = _modules()
     blocks: list[Any] = [wr.TableOfContents()]
     for section in sections:
@@ -98,7 +98,7 @@ def build_panel(wr: Any, plan: PanelPlan, title: str) -> Any:
 
 
 def specify(project: Project, sections: Sequence[SectionPlan]) -> dict[str, Any]:
-    """What would be sent; no server is asked."""
+    """The requests as JSON; nothing is sent."""
     unsent = replace(project, entity="")
     workspace, report = build_workspace(unsent, sections), build_report(unsent, sections)
     return {
@@ -113,12 +113,12 @@ def specify(project: Project, sections: Sequence[SectionPlan]) -> dict[str, Any]
 
 
 def plain(item: Any) -> Any:
-    """One object of the API as the JSON that it is sent as."""
+    """One object of the API as JSON."""
     return json.loads(item._to_model().model_dump_json(by_alias=True, exclude_none=True))
 
 
 def describe(sections: Sequence[SectionPlan]) -> Iterator[str]:
-    """The plan for people."""
+    """The plan as text."""
     for section in sections:
         yield f"{section.title}  ({', '.join(section.tasks)})"
         for panel in section.panels:
@@ -128,7 +128,7 @@ def describe(sections: Sequence[SectionPlan]) -> Iterator[str]:
 def _modules() -> tuple[Any, Any, Any]:
     try:
         with warnings.catch_warnings():
-            # the package warns about pydantic calls of its own
+            # the package triggers pydantic warnings itself
             warnings.simplefilter("ignore", DeprecationWarning)
             import wandb_workspaces.expr as expr
             import wandb_workspaces.reports.v2 as wr

@@ -1,4 +1,4 @@
-"""Which panels the dashboard has: plain values that are read, tested and written without an account."""
+"""The panels of the dashboard, as plain values that need no account."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ LAYERS = 3  # of a biLM: the token layer and two LSTMs
 
 @dataclass(frozen=True)
 class PanelPlan:
-    """One chart: some metrics, averaged over the runs that one key of their configuration makes alike."""
+    """One chart: metrics averaged over the runs with the same value of one configuration key."""
 
     kind: Literal["bars", "lines", "points"]  # points: a summary against a value of the configuration
     title: str
@@ -27,7 +27,7 @@ class PanelPlan:
 
 @dataclass(frozen=True)
 class SectionPlan:
-    """Some panels about one task, with what they show and the command that fills them."""
+    """Panels with a title, a description and the command that produces their runs."""
 
     title: str
     text: str
@@ -37,7 +37,7 @@ class SectionPlan:
 
 
 def plan_dashboard(tables: Mapping[str, TableConfig], tasks: Sequence[str]) -> list[SectionPlan]:
-    """A section for every experiment whose runs a table or figure shows, then what has no experiment."""
+    """A section per experiment with a table or figure, then sections without an experiment."""
     ordered = sorted(tables.items(), key=lambda item: (item[1].position, item[0]))
     sections = [plan_section(name, table, tasks) for name, table in ordered if table.kind in PANELS]
     scored = {task for table in tables.values() if table.kind == "scores" for task in table.tasks}
@@ -57,7 +57,7 @@ def plan_section(name: str, table: TableConfig, tasks: Sequence[str]) -> Section
 
 
 def plan_further(tasks: Sequence[str]) -> Iterator[SectionPlan]:
-    """The scores of tasks that no experiment has."""
+    """The scores of tasks that are in no experiment."""
     if tasks:
         panel = PanelPlan("bars", "test score", ("test/score",))
         text = "Test scores without and with ELMo."
@@ -92,7 +92,7 @@ def _weights(table: TableConfig) -> Iterator[PanelPlan]:
 
 PANELS: dict[
     str, Callable[[TableConfig], Iterator[PanelPlan]]
-] = {  # by kind of table; the others show no runs
+] = {  # by type of table; other types show no runs
     "scores": _scores,
     "sample_efficiency": _efficiency,
     "layer_weights": _weights,

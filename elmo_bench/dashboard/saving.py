@@ -1,4 +1,4 @@
-"""Sending the dashboard to the server."""
+"""Send the dashboard to the server."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from elmo_bench.types import BenchError
 
 
 def save(project: Project, sections: Sequence[SectionPlan]) -> list[str]:
-    """Save the workspace and the report; where they are."""
+    """Save the workspace and the report, and return their addresses."""
     import wandb
 
     try:
@@ -23,7 +23,5 @@ def save(project: Project, sections: Sequence[SectionPlan]) -> list[str]:
         report = build_report(owned, sections).save()
     except (wandb.Error, OSError, ValueError) as error:
         reason = str(error).splitlines()[0] if str(error) else type(error).__name__
-        raise BenchError(
-            f"W&B did not take the dashboard: {reason}; --offline writes it to a file"
-        ) from error
+        raise BenchError(f"W&B refused the dashboard: {reason}; --offline writes it to a file") from error
     return [str(workspace.url), str(report.url)]

@@ -1,4 +1,4 @@
-"""Contracts of plug-ins, to be called from anybody's tests: they raise AssertionError and say what is wrong.
+"""Contracts of plug-ins, to be called from any package's tests; a violation raises an AssertionError.
 
 >>> from elmo_bench.testing import check_encoder
 >>> check_encoder(MyEncoder(pooling="first"), variants=[MyEncoder(pooling="last")])   # doctest: +SKIP

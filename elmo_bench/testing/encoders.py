@@ -1,4 +1,4 @@
-"""The contract of encoders: what the store and every run rely on."""
+"""The contract of encoders that the store and every run rely on."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from elmo_bench.types import Words, say_on_stderr
 
 PLAIN = ("The", "old", "bank", "of", "the", "river", "opened", "at", "9", ",", "said", "Mary", ".")
 UNUSUAL = (
-    "👩‍👩‍👧",  # several code points, one picture
+    "👩‍👩‍👧",  # several code points, one glyph
     "e\u0301\u0302",  # combining marks
-    "\u200b",  # no width
+    "\u200b",  # zero width
     "\u00ad",  # empty after normalisation
     "\u3000",  # a space
     " ",
@@ -34,16 +34,16 @@ UNUSUAL = (
     "שלום",  # right to left
     "\ufffd",
     "ﬁ",  # becomes two letters when normalised
-    "</S>",  # the marks of some models
+    "</S>",  # special tokens of some models
     "[MASK]",
     "x" * 10_000,
 )
-LONG = 700  # words: more than the window of most transformers
+LONG = 700  # in words; more than the window of most transformers
 SAMPLE = 5  # sentences that are encoded together with the longest one
 
 
 def unusual_sentences() -> list[Words]:
-    """Sentences that break careless encoders: of one word, of strange words, and longer than a window."""
+    """Difficult sentences for encoders: with one word, with unusual words, and longer than a window."""
     chooser = random.Random(1)
     mixed = [
         (*tuple(chooser.choices(PLAIN, k=3)), word, *tuple(chooser.choices(PLAIN, k=2))) for word in UNUSUAL
@@ -60,12 +60,12 @@ def check_encoder(
     tolerance: float = 1e-5,
     context: EncoderContext | None = None,
 ) -> EncoderCard:
-    """Check all that the bench relies on and return the encoder's card.
+    """Check the contract and return the encoder's card.
 
     `variants` are plug-ins of the same class with other settings: if they give other vectors, they must have
-    other fingerprints. `tolerance` is how far a sentence's vectors may move with the other sentences of a
-    call, as a fraction of the largest value; 0 means bit for bit. `context` is needed by plug-ins that read
-    paths of the configuration; by default all paths lie in a temporary directory.
+    other fingerprints. `tolerance` is the allowed change of a sentence's vectors with the other sentences
+    of a call, as a fraction of the largest value; 0 means bit-identical. `context` is needed by plug-ins that
+    read paths of the configuration; by default all paths are in a temporary directory.
     """
     plugin = load_plugin(encoder) if isinstance(encoder, EncoderConfig) else encoder
     chosen = unusual_sentences() if sentences is None else [tuple(words) for words in sentences]
@@ -81,7 +81,7 @@ def check_encoder(
 
 
 def temporary_context(directory: Path) -> EncoderContext:
-    """A context in which everything that is made lies below one directory."""
+    """A context that creates everything below one directory."""
     paths = PathsConfig.model_validate({name: directory / name for name in PathsConfig.model_fields})
     trainer = TrainerConfig(accelerator="cpu", devices=1, precision="32-true")
     return EncoderContext("checked", paths, trainer, say_on_stderr)
@@ -96,7 +96,7 @@ def check_settings(plugin: EncoderPlugin) -> None:
 
 
 def check_finding(plugin: EncoderPlugin, context: EncoderContext) -> tuple[EncoderCard, Encoder]:
-    """The card is the same each time and says what loading gives."""
+    """The card is always the same and matches the loaded encoder."""
     planned = plugin.plan(context)
     found, again = plugin.find(context), plugin.find(context)
     card = found.card
@@ -112,7 +112,7 @@ def check_finding(plugin: EncoderPlugin, context: EncoderContext) -> tuple[Encod
 
 
 def check_plan(before: PlannedEncoder | None, after: PlannedEncoder | None, card: EncoderCard) -> None:
-    """An encoder that is made first announces its sizes; once it is made nothing is left to plan."""
+    """An encoder that must be made first has a planned card; afterwards there is no plan."""
     assert after is None, "plan() must return None once find() has made the encoder"
     if before is None:
         return
@@ -185,7 +185,7 @@ def check_variants(
     sentences: Sequence[Words],
     context: EncoderContext,
 ) -> None:
-    """Other vectors have another fingerprint; or the store would mix them up."""
+    """Different vectors need different fingerprints; otherwise the store would confuse them."""
     known = {card.fingerprint: list(vectors)}
     for variant in variants:
         found = variant.find(context)
@@ -196,7 +196,7 @@ def check_variants(
 
 
 def encode(encoder: Encoder, sentences: Sequence[Words]) -> list[Layers]:
-    """The encoder's answer; an exception names the sentences that it could not encode."""
+    """The encoder's output; an exception names the sentences that it could not encode."""
     try:
         return list(encoder.layers(list(sentences)))
     except Exception as error:
@@ -205,7 +205,7 @@ def encode(encoder: Encoder, sentences: Sequence[Words]) -> list[Layers]:
 
 
 def relative_distance(expected: Layers, got: Layers) -> float:
-    """The largest difference as a fraction of the largest value; infinite for other shapes."""
+    """The largest difference as a fraction of the largest value; infinite if the shapes differ."""
     if expected.shape != got.shape:
         return float("inf")
     scale = float(np.abs(expected).max(initial=0.0)) or 1.0

@@ -1,4 +1,4 @@
-"""The contract of tasks: what training, scoring, statistics, restoring and ensembles rely on."""
+"""The contract of tasks that training, scoring, statistics, restoring and ensembles rely on."""
 
 from __future__ import annotations
 
@@ -23,17 +23,17 @@ from elmo_bench.task import AnyTask, Example, Rendering, Task
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
 from elmo_bench.types import Counts, Prediction, Scores, UsageError, Words
 
-LAYERS, DIM, WORD_DIM = 3, 8, 6  # of the vectors that stand for an encoder's, and of word vectors
+LAYERS, DIM, WORD_DIM = 3, 8, 6  # of the vectors that replace an encoder's, and of word vectors
 AT_LEAST = 8  # examples; with fewer, too many checks could pass by accident
 BATCH = 8
-TOLERANCE = 1e-9  # of a score, relative: sums in another order
+TOLERANCE = 1e-9  # relative tolerance of a score, for a different order of summation
 
 
 def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
-    """Check all that the bench relies on, with an untrained head and random vectors in place of an encoder's.
+    """Check the whole contract, with an untrained head and random vectors instead of an encoder's.
 
     Give at least eight examples, better some dozens, and not only easy ones: the predictions of an untrained
-    head must contain errors. Every violation is an AssertionError that says what is wrong.
+    head must contain errors. Every violation raises an AssertionError with a message.
     """
     assert len(examples) >= AT_LEAST, (
         f"check_task: expected at least {AT_LEAST} examples, got {len(examples)}"
@@ -64,7 +64,7 @@ def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
 
 
 def check_declaration(task: AnyTask) -> None:
-    """A task is a frozen dataclass of its settings that declares itself a task and names its metric."""
+    """A task is a frozen dataclass of its settings that subclasses Task and names its metric."""
     kind = type(task)
     assert Task in kind.__mro__, f"{kind.__name__} must be a subclass of elmo_bench.task.Task"
     assert dataclasses.is_dataclass(task), f"{kind.__name__} must be a dataclass of its settings"
@@ -93,7 +93,7 @@ def check_examples(task: AnyTask, examples: Sequence[Example]) -> None:
 
 
 def check_gold(task: AnyTask, examples: Sequence[Example]) -> None:
-    """The gold answers are JSON, counted alike each time, and no prediction scores better than they do."""
+    """The gold answers are JSON, have reproducible counts, and score at least as well as any prediction."""
     gold = [task.gold(example) for example in examples]
     assert_json(gold, "gold()")
     rows = [count(task, example, answer) for example, answer in zip(examples, gold, strict=True)]
@@ -131,7 +131,7 @@ def check_training(head: Head, injection: Injection, batches: Sequence[Batch]) -
 def check_predictions(
     head: Head, injection: Injection, batches: Sequence[Batch], examples: Sequence[Example]
 ) -> list[Prediction]:
-    """One JSON value per example, alike each time."""
+    """One JSON value per example, the same each time."""
     first, second = (
         [prediction for batch in batches for prediction in predict(head, injection, batch)] for _ in range(2)
     )
@@ -144,7 +144,7 @@ def check_predictions(
 def check_state(
     task: AnyTask, head: Head, vocabularies: Vocabularies, injection: Injection, batch: Batch, where: str
 ) -> None:
-    """A new head with the saved state predicts the same: whatever was learned is in the state."""
+    """A new head with the saved state predicts the same: the state contains everything that was learned."""
     expected = predict(head, injection, batch)
     restored = build_head(task, vocabularies, injection, where, seed=2)
     assert restored is not None
@@ -162,7 +162,7 @@ def check_company(
     examples: Sequence[Example],
     expected: Sequence[Prediction],
 ) -> None:
-    """Predictions do not depend on the other examples of a batch or on the padding that these cause."""
+    """Predictions do not depend on the other examples of a batch or on the resulting padding."""
     chosen = range(min(BATCH, len(examples)))
     for index in chosen:
         (alone,) = predict(head, injection, build_batch(task, [examples[index]], vocabularies))
@@ -176,7 +176,7 @@ def check_company(
 
 
 def check_probabilities(head: Head, injection: Injection, batch: Batch) -> None:
-    """An ensemble of one model predicts what the model does."""
+    """An ensemble of one model makes the same predictions as the model."""
     if not isinstance(head, Probabilistic):
         return
     with torch.inference_mode():
@@ -192,12 +192,12 @@ def check_probabilities(head: Head, injection: Injection, batch: Batch) -> None:
 
 
 def check_sums(task: AnyTask, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-    """The score depends on the sum of all counts alone; the bootstrap and every table rest on it.
+    """The score depends only on the sum of all counts; the bootstrap and every table rely on this.
 
-    Rows may therefore be added up in any groups. Groups of different sizes tell a ratio of sums, as official
-    scorers have it, from a mean of each example's own ratio.
+    Rows may therefore be added up in any groups. Groups of different sizes distinguish a ratio of sums, as in
+    official scorers, from a mean of the examples' ratios.
     """
-    answers = [  # right and, most of them, wrong
+    answers = [  # correct ones and, mostly, wrong ones
         task.gold(example) if index % 4 == 0 else predictions[index] for index, example in enumerate(examples)
     ]
     rows = [count(task, example, answer) for example, answer in zip(examples, answers, strict=True)]
@@ -235,7 +235,7 @@ def regroup(rows: Sequence[Counts]) -> dict[str, list[Counts]]:
 
 
 def check_rendering(task: AnyTask, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
-    """A file in the task's official format can be written of gold answers and of predictions."""
+    """Gold answers and predictions can be written in the task's official format."""
     if not isinstance(task, Rendering):
         return
     for answers in ([task.gold(example) for example in examples], predictions):
@@ -274,7 +274,7 @@ def build_batch(task: AnyTask, examples: Sequence[Example], vocabularies: Vocabu
 
 
 def vectors_of(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
-    """Random vectors that depend on the word alone, (rows, layers, time, dim), and their mask."""
+    """Random vectors that depend only on the word, (rows, layers, time, dim), and their mask."""
     longest = max(map(len, sequences))
     layers = torch.zeros(len(sequences), LAYERS, longest, DIM)
     mask = torch.zeros(len(sequences), longest, dtype=torch.bool)
@@ -322,7 +322,7 @@ def predict(head: Head, injection: Injection, batch: Batch) -> list[Prediction]:
 
 
 def as_module(head: Head) -> nn.Module:
-    """The head as what it also is."""
+    """The head with the type of a module."""
     return cast(nn.Module, head)
 
 
@@ -344,7 +344,7 @@ def score_of(task: AnyTask, rows: Sequence[Counts]) -> Scores:
 
 
 def assert_json(values: Sequence[Prediction], where: str) -> None:
-    """Predictions are kept as lines of JSON, and must come back as they were."""
+    """Predictions are stored as JSON lines, and must be unchanged when read again."""
     try:
         again = json.loads(json.dumps(values))
     except TypeError as error:
