@@ -39,20 +39,20 @@ class NerExample:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NerHeadSettings:
-    """Sizes and rates of the head; conf/task/ner.yaml has the values and where they are from."""
+    """Sizes and rates of the head; conf/task/ner.yaml has the values and their sources."""
 
     character_dim: PositiveInt
     character_filters: PositiveInt
     character_width: PositiveInt
     lower_hidden: PositiveInt  # per direction
     upper_hidden: PositiveInt
-    word_dropout: Rate  # words read as unknown in training; not the paper's
+    word_dropout: Rate  # fraction of words read as unknown in training; not in the paper
     dropout: Rate  # on the input of both BiLSTMs; rate from AllenNLP
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class NerTask(Task[NerExample]):
-    """CoNLL-2003's task on any column file; tags are BIOUL inside and IOB2 outside."""
+    """CoNLL-2003's task on any column file; tags are BIOUL internally and IOB2 in predictions."""
 
     head: NerHeadSettings
 
@@ -61,7 +61,7 @@ class NerTask(Task[NerExample]):
     higher_is_better: ClassVar[bool] = True
 
     def read(self, files: SplitFiles) -> Iterator[NerExample]:
-        """The sentences of the files, one after the other."""
+        """The sentences of the files in order."""
         sentences = (sentence for path in files.paths for sentence in read_entities(path))
         for number, sentence in enumerate(sentences, start=1):
             yield NerExample(f"{files.split}-{number}", undo_escapes(sentence.words), sentence.tags)
@@ -70,7 +70,7 @@ class NerTask(Task[NerExample]):
         return {"text": (example.words,)}
 
     def vocabularies(self, examples: Sequence[NerExample]) -> Mapping[str, Vocabulary]:
-        """Characters, and for every entity type seen all of its tags, whether seen or not."""
+        """Characters, and all tags of every entity type in the training set, including unseen tags."""
         kinds = {split_tag(tag)[1] for example in examples for tag in example.tags if tag != OUTSIDE}
         return {
             "characters": Vocabulary.open(c for example in examples for word in example.words for c in word),
@@ -82,7 +82,7 @@ class NerTask(Task[NerExample]):
     def index(self, example: NerExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         characters, tags = vocabularies["characters"], vocabularies["tags"]
         bioul = convert_tags(example.tags, "BIOUL")
-        # a type that a small training subset lacks cannot be predicted; only the loss takes it for O
+        # a type that a small training subset lacks cannot be predicted; the loss treats it as O
         known = [tag if tag in tags else OUTSIDE for tag in bioul]
         spelt = [torch.tensor(characters.ids(word)) for word in example.words]
         return {

@@ -26,7 +26,7 @@ from elmo_bench.task import Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
 
-NO_TAG = "_"  # what CoNLL-U writes into a column it leaves out
+NO_TAG = "_"  # CoNLL-U's mark for an empty column
 
 
 @dataclass(frozen=True)
@@ -49,7 +49,7 @@ class PosTask(Task[PosExample]):
     higher_is_better: ClassVar[bool] = True
 
     def read(self, files: SplitFiles) -> Iterator[PosExample]:
-        """The sentences of the files, one after the other."""
+        """The sentences of the files in order."""
         if files.format not in ("conllu", "conll2012"):
             raise UsageError(f"format={files.format}: task pos reads conllu and conll2012")
         read = self._read_conllu if files.format == "conllu" else self._read_conll2012
@@ -80,7 +80,7 @@ class PosTask(Task[PosExample]):
 
     def index(self, example: PosExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         tags = vocabularies["tags"]
-        # a tag that the training set lacks cannot be predicted; only the loss takes it for another
+        # a tag that the training set lacks cannot be predicted; the loss treats it as another tag
         known = [tags.id_of(tag) if tag in tags else 0 for tag in example.tags]
         return {"words": vocabularies.words.ids(example.words), "tags": torch.tensor(known)}  # (time,) each
 
@@ -115,7 +115,7 @@ class PosHead(nn.Module):
         self.tags = vocabularies["tags"].items
         self.words = WordEmbedding(vocabularies.words)
         inputs = self.words.dim + widths.at_input
-        # drawn as nn.Linear draws, which warns where there is neither a word vector nor ELMo
+        # as in nn.Linear, which warns if there is neither a word vector nor ELMo
         reach = max(inputs, 1) ** -0.5
         self.weight = nn.Parameter(torch.empty(len(self.tags), inputs).uniform_(-reach, reach))
         self.bias = nn.Parameter(torch.zeros(len(self.tags)))
@@ -130,7 +130,7 @@ class PosHead(nn.Module):
         return HeadOutput(loss, {"tags": scores})
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
-        """The chance of every tag for every token."""
+        """The probability of every tag for every token."""
         return {"tags": output.scores["tags"].softmax(dim=2)}
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[list[str]]:

@@ -33,7 +33,7 @@ NEVER = float("-inf")
 
 @dataclass(frozen=True)
 class SnliExample:
-    """A pair of sentences and what the first says of the second."""
+    """A pair of sentences and the relation between them."""
 
     id: str
     premise: Words
@@ -43,13 +43,13 @@ class SnliExample:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SnliHeadSettings:
-    """Sizes and rates of the head; conf/task/snli.yaml has the values and where they are from."""
+    """Sizes and rates of the head; conf/task/snli.yaml has the values and their sources."""
 
     hidden: PositiveInt  # per direction, and of the feed-forward layers
-    word_dropout: Rate  # words read as unknown in training; not the paper's
-    dropout: Rate  # variational where LSTMs read, plain in the output
-    regularise: Literal["with_elmo", "always"]  # when the next two hold
-    attention_dropout: Rate  # of what the attention yields
+    word_dropout: Rate  # fraction of words read as unknown in training; not in the paper
+    dropout: Rate  # variational at the LSTMs' input, standard in the output
+    regularise: Literal["with_elmo", "always"]  # when the next two apply
+    attention_dropout: Rate  # on the output of the attention
     l2: NonNegativeFloat  # Σ ‖W‖² over recurrent and feed-forward matrices
 
 
@@ -64,10 +64,10 @@ class SnliTask(Task[SnliExample]):
     higher_is_better: ClassVar[bool] = True
 
     def read(self, files: SplitFiles) -> Iterator[SnliExample]:
-        """The labelled pairs of the files; raw and tokenised sentences come out as the same words."""
+        """The labelled pairs of the files; raw and tokenised sentences give the same words."""
         if files.format != "snli":
             raise UsageError(f"format={files.format}: task snli reads snli")
-        words = cache(words_of)  # most premises stand in three pairs
+        words = cache(words_of)  # most premises occur in three pairs
         for place, path in enumerate(files.paths, start=1):
             content = read_snli(path)
             files.leave_out("pairs without a label", content.unlabelled)
@@ -103,7 +103,7 @@ class SnliTask(Task[SnliExample]):
 
 
 def settings_in_force(settings: SnliHeadSettings, widths: Widths) -> SnliHeadSettings:
-    """The settings of one head; `with_elmo` leaves the smaller model what the paper has before ELMo."""
+    """The settings of one head; with `with_elmo` the model without ELMo has no extra regularisation."""
     if settings.regularise == "always" or widths.has_elmo:
         return settings
     return replace(settings, attention_dropout=0.0, l2=0.0)
@@ -138,7 +138,7 @@ class SnliHead(nn.Module):
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """Mean cross-entropy and the penalty on the weights; every label's score."""
-        pair = stack_pair(injected["premise"], injected["hypothesis"])  # premises above hypotheses
+        pair = stack_pair(injected["premise"], injected["hypothesis"])  # premises first, then hypotheses
         ids = (batch.fields["premise"], batch.fields["hypothesis"])
         words = self.words(torch.cat([widen(side, pair.mask.shape[1]) for side in ids]))
         inputs = torch.cat([words, pair.at_input], dim=2)  # (2 * examples, time, inputs)
@@ -152,7 +152,7 @@ class SnliHead(nn.Module):
         return HeadOutput(loss + self.penalty(), {"labels": logits})
 
     def enhance(self, states: Tensor, attended: Tensor, mask: Tensor) -> Tensor:
-        """What each word has in common with what it attends to and what not, (rows, time, hidden)."""
+        """Each word compared with its attended mean of the other side, (rows, time, hidden)."""
         own, other = states[mask], attended[mask]  # (tokens, states)
         compared = torch.cat([own, other, own - other, own * other], dim=1)
         projected = multiply_with_gradient(self.attention_dropout(compared), self.project.weight)
@@ -161,22 +161,22 @@ class SnliHead(nn.Module):
         )
 
     def penalty(self) -> Tensor:
-        """What the matrices of LSTMs and feed-forward layers cost; biases and word vectors cost nothing."""
+        """The penalty on the matrices of LSTMs and feed-forward layers, without biases and word vectors."""
         matrices = [weight for name, weight in self.named_parameters() if not name.startswith("words.")]
         squares = [weight.square().sum() for weight in matrices if weight.dim() == 2]
         return self.l2 * torch.stack(squares).sum()
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
-        """The chance of every label for every pair."""
+        """The probability of every label for every pair."""
         return {"labels": output.scores["labels"].softmax(dim=1)}
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[str]:
-        """The likeliest label of each pair."""
+        """The most probable label of each pair."""
         return [self.labels[label] for label in output.scores["labels"].argmax(1).tolist()]
 
 
 def stack_pair(premise: Injected, hypothesis: Injected) -> Injected:
-    """Premises and, below them, their hypotheses, so that both are read as one batch."""
+    """Premises followed by their hypotheses, as one batch."""
     time = max(premise.mask.shape[1], hypothesis.mask.shape[1])
     sides = (premise, hypothesis)
     return Injected(
@@ -193,9 +193,9 @@ def widen(rows: Tensor, time: int) -> Tensor:
 
 
 def attend(states: Tensor, mask: Tensor) -> Tensor:
-    """For every word of one side of a pair the mean of the other side's, weighted by their likeness.
+    """For every word of one side of a pair the mean of the other side's, weighted by similarity.
 
-    The upper half of the rows are premises, the lower half their hypotheses.
+    The first half of the rows are premises, the second half their hypotheses.
     """
     premise, hypothesis = states.chunk(2)  # (examples, time, states)
     premise_mask, hypothesis_mask = mask.chunk(2)

@@ -44,7 +44,7 @@ class SrlExample:
 
 @dataclass(frozen=True)
 class AnnotatedSentence:
-    """What both formats say about a sentence; tags are empty where the format has none."""
+    """The content of a sentence in both formats; tags are empty if the format has none."""
 
     words: Words
     tags: tuple[str, ...]
@@ -53,27 +53,27 @@ class AnnotatedSentence:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SrlHeadSettings:
-    """Sizes and rates of the head; conf/task/srl.yaml has the values and where they are from."""
+    """Sizes and rates of the head; conf/task/srl.yaml has the values and their sources."""
 
     flag_dim: PositiveInt
     layers: PositiveInt
     hidden: PositiveInt
-    dropout: Rate  # of every layer's new states
+    dropout: Rate  # on the states of every layer
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class SrlTask(Task[SrlExample]):
-    """PropBank roles of gold predicates; tags are BIO inside and phrases outside."""
+    """PropBank roles of gold predicates; labels are BIO tags internally and phrases in predictions."""
 
     head: SrlHeadSettings
-    predicates: Literal["verbs", "all"]  # verbs: by part of speech, where the format has it
+    predicates: Literal["verbs", "all"]  # verbs: by part of speech, if the format has it
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"
     higher_is_better: ClassVar[bool] = True
 
     def read(self, files: SplitFiles) -> Iterator[SrlExample]:
-        """One example per predicate; sentences without one are passed over."""
+        """One example per predicate; sentences without one are skipped."""
         for number, sentence in enumerate(read_annotated(files), start=1):
             words = undo_escapes(sentence.words)
             for place, proposition in enumerate(sentence.propositions, start=1):
@@ -86,7 +86,7 @@ class SrlTask(Task[SrlExample]):
         return {"text": (example.words,)}
 
     def vocabularies(self, examples: Sequence[SrlExample]) -> Mapping[str, Vocabulary]:
-        """For every label seen, both of its tags."""
+        """Both tags of every label in the training set."""
         labels = {phrase.label for example in examples for phrase in example.phrases}
         return {
             "tags": Vocabulary.closed(
@@ -97,7 +97,7 @@ class SrlTask(Task[SrlExample]):
     def index(self, example: SrlExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         tags = vocabularies["tags"]
         gold = tags_of(separate_phrases(example.phrases), len(example.words), "IOB2")
-        # a label that the training set lacks cannot be predicted; only the loss takes it for O
+        # a label that the training set lacks cannot be predicted; the loss treats it as O
         known = [tag if tag in tags else OUTSIDE for tag in gold]
         flags = torch.zeros(len(example.words), dtype=torch.long)
         flags[example.predicate] = 1
@@ -134,7 +134,7 @@ def read_annotated(files: SplitFiles) -> Iterator[AnnotatedSentence]:
 
 
 def _read_conll2005(files: SplitFiles) -> Iterator[AnnotatedSentence]:
-    """Words (first column) of one file beside the propositions of another."""
+    """Words (first column) of one file with the propositions of another."""
     if len(files.paths) != 2:
         raise UsageError(
             f"data.{files.split}: conll2005 needs two files, words and props, got {len(files.paths)}"
@@ -153,7 +153,7 @@ def _read_conll2005(files: SplitFiles) -> Iterator[AnnotatedSentence]:
 
 
 def separate_phrases(phrases: Sequence[Chunk]) -> list[Chunk]:
-    """Phrases that do not overlap, which is all that tags can say: the verb first, outer before inner."""
+    """Phrases that do not overlap, because tags cannot represent others: verb first, outer before inner."""
     kept: list[Chunk] = []
     for phrase in sorted(phrases, key=lambda phrase: (phrase.label != VERB, phrase.start, -phrase.end)):
         if all(phrase.end <= other.start or other.end <= phrase.start for other in kept):
@@ -187,13 +187,13 @@ class SrlHead(nn.Module):
         self.register_buffer("illegal_end", penalties(legal.end), persistent=False)
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
-        """The mean over sentences of their mean token loss, as AllenNLP has it, and every tag's score."""
+        """The mean over sentences of their mean token loss, as in AllenNLP, and every tag's score."""
         text = injected["text"]
         words, flags = self.words(batch.fields["words"]), self.flags(batch.fields["predicate"])
         packing = Packing.of(text.mask)
         states = packing.pack(torch.cat([words, text.at_input, flags], dim=2))  # (tokens, inputs)
         for layer in self.layers:
-            states = packing.turn(layer(states, packing))  # the next one reads the other way
+            states = packing.turn(layer(states, packing))  # the next one reads in the other direction
         if len(self.layers) % 2:
             states = packing.turn(states)  # (tokens, hidden), left to right again
         logits = self.emit(torch.cat([states, packing.pack(text.at_output)], dim=1))  # (tokens, tags)
@@ -202,7 +202,7 @@ class SrlHead(nn.Module):
         return HeadOutput(loss, {"emissions": packing.unpack(logits, text.mask)})
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
-        """The chance of every tag for every token; legality is left to decode (He et al. 2017)."""
+        """The probability of every tag for every token; `decode` ensures legality (He et al. 2017)."""
         return {"emissions": output.scores["emissions"].softmax(dim=2)}
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[list[list[str | int]]]:

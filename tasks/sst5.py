@@ -39,9 +39,9 @@ class Sst5Example:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sst5HeadSettings:
-    """Sizes and rates of the head; conf/task/sst5.yaml has the values and where they are from."""
+    """Sizes and rates of the head; conf/task/sst5.yaml has the values and their sources."""
 
-    word_dropout: Rate  # words read as unknown in training; not the paper's
+    word_dropout: Rate  # fraction of words read as unknown in training; not in the paper
     embedding_dropout: Rate
     pre_encoded: PositiveInt
     pre_encoded_dropout: Rate
@@ -55,18 +55,18 @@ class Sst5HeadSettings:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class Sst5Task(Task[Sst5Example]):
-    """The Stanford Sentiment Treebank; the encoder reads a phrase as a text of its own."""
+    """The Stanford Sentiment Treebank; the encoder reads a phrase as a separate text."""
 
     head: Sst5HeadSettings
     training: Literal["phrases", "sentences"]
-    shortest_phrase: PositiveInt  # of training=phrases, in tokens
+    shortest_phrase: PositiveInt  # for training=phrases, in tokens
 
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "accuracy"
     higher_is_better: ClassVar[bool] = True
 
     def read(self, files: SplitFiles) -> Iterator[Sst5Example]:
-        """Whole sentences; of the training set every phrase that is long enough, sentences among them."""
+        """Whole sentences; for training every phrase that is long enough, including whole sentences."""
         if files.format != "trees":
             raise UsageError(f"format={files.format}: task sst5 reads trees")
         by_phrases = files.split == "train" and self.training == "phrases"
@@ -87,7 +87,7 @@ class Sst5Task(Task[Sst5Example]):
         return {"text": (example.words,)}
 
     def vocabularies(self, examples: Sequence[Sst5Example]) -> Mapping[str, Vocabulary]:
-        """None: the five classes are the task's."""
+        """None: the five classes are fixed."""
         return {}
 
     def index(self, example: Sst5Example, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
@@ -109,7 +109,7 @@ class Sst5Task(Task[Sst5Example]):
         return score_accuracy(counts)
 
     def render(self, examples: Sequence[Sst5Example], predictions: Sequence[Prediction]) -> str:
-        """One label per line, as `score sst5` reads them beside the trees."""
+        """One label per line, as `score sst5` reads them together with the trees."""
         return "".join(f"{label}\n" for label in predictions)
 
 
@@ -123,7 +123,7 @@ class Sst5Head(nn.Module):
         self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
         inputs = self.words.dim + widths.at_input
         if not inputs:
-            raise UsageError("words=none: without ELMo at the input the sentiment head has nothing to read")
+            raise UsageError("words=none: without ELMo at the input the sentiment head has no input")
         self.pre_encode = nn.Sequential(
             nn.Dropout(settings.embedding_dropout),
             nn.Linear(inputs, settings.pre_encoded),
@@ -133,7 +133,7 @@ class Sst5Head(nn.Module):
         self.encode = BiLstm(settings.pre_encoded, settings.hidden)
         self.integrate = BiLstm(3 * self.encode.dim, settings.hidden)
         pooled = self.integrate.dim + widths.at_output
-        # without a bias, which a softmax would not notice
+        # without a bias, which would not change a softmax
         self.attend = nn.Linear(pooled, 1, bias=False)
         self.classify = classifier(POOLINGS * pooled, settings)
 
@@ -148,7 +148,7 @@ class Sst5Head(nn.Module):
         return HeadOutput(F.cross_entropy(logits, batch.fields["label"]), {"classes": logits})
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
-        """The chance of every class for every text."""
+        """The probability of every class for every text."""
         return {"classes": output.scores["classes"].softmax(dim=1)}
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[int]:
@@ -158,7 +158,7 @@ class Sst5Head(nn.Module):
 
 
 def compare_with_context(states: Tensor, mask: Tensor) -> Tensor:
-    """Each state x beside what it attends to in its own text, c: [x; x - c; x * c]."""
+    """Each state x with its attended mean c of the same text: [x; x - c; x * c]."""
     likeness = states @ states.transpose(1, 2)  # (rows, time, time)
     weights = likeness.masked_fill(~mask.unsqueeze(1), -torch.inf).softmax(dim=2)
     context = weights @ states  # (rows, time, dim)
@@ -177,7 +177,7 @@ def pool(states: Tensor, attention: Tensor, mask: Tensor) -> Tensor:
 
 
 class Maxout(nn.Module):
-    """A linear layer whose every unit is the highest of several linear functions (Goodfellow et al. 2013)."""
+    """A layer whose units are the maximum of several linear functions (Goodfellow et al. 2013)."""
 
     def __init__(self, inputs: int, outputs: int, pieces: int) -> None:
         super().__init__()
@@ -190,7 +190,7 @@ class Maxout(nn.Module):
 
 
 def classifier(inputs: int, settings: Sst5HeadSettings) -> nn.Sequential:
-    """Dropout, some layers with dropout after each, and one score per class."""
+    """Dropout, hidden layers with dropout after each, and one score per class."""
     layers: list[nn.Module] = [nn.Dropout(settings.pooled_dropout)]
     for width in settings.widths:
         if settings.activation == "maxout":

@@ -36,7 +36,7 @@ SET = ":"  # scores of one test set are named `f1:senseval2`
 
 @dataclass(frozen=True)
 class Target:
-    """A word whose sense is asked for, its right senses, and all senses of its lemma, the commonest first."""
+    """A word to disambiguate, its correct senses, and all senses of its lemma, the most frequent first."""
 
     start: int
     end: int
@@ -57,7 +57,7 @@ class WsdExample:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class WsdHeadSettings:
-    """What near means; the paper does not say."""
+    """The distance between vectors; not stated in the paper."""
 
     distance: Literal["cosine", "euclidean"]
     nearest: Literal["mean", "token"]  # what a target is near to
@@ -65,7 +65,7 @@ class WsdHeadSettings:
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
 class WsdTask(Task[WsdExample]):
-    """Every target gets an answer, so precision, recall and F1 are one number."""
+    """Every target gets an answer, so precision, recall and F1 are equal."""
 
     head: WsdHeadSettings
     candidates: Candidates
@@ -110,7 +110,7 @@ class WsdTask(Task[WsdExample]):
         return HEADS[self.head.nearest](self.head, len(vocabularies["senses"]), widths)
 
     def gold(self, example: WsdExample) -> Prediction:
-        """Numbers of right senses among the candidates, from 1; 0 where the inventory has none."""
+        """Indices of the correct senses among the candidates, from 1; 0 if the inventory has none."""
         return [
             next((number for number, key in enumerate(target.candidates, 1) if key in target.keys), 0)
             for target in example.targets
@@ -157,9 +157,9 @@ def _target(instance: SenseInstance, senses: SenseInventory, candidates: Candida
 class WsdHead(nn.Module, ABC):
     """Nearest neighbour among a target's candidate senses; the first one where none has a vector.
 
-    Fields: `spans` (targets, 2) with end 0 at padding; `gold` and `candidates` (targets, n), numbers of
+    Fields: `spans` (targets, 2) with end 0 at padding; `gold` and `candidates` (targets, n), indices of
     senses from 1, with 0 for padding and for senses that the training set lacks. Candidates are in the
-    inventory's order, so without ELMo, where no sense has a vector, this is the first-sense baseline.
+    inventory's order, so without ELMo, when no sense has a vector, this is the first-sense baseline.
     """
 
     fitting: ClassVar[Literal["one_pass"]] = "one_pass"
@@ -186,7 +186,7 @@ class WsdHead(nn.Module, ABC):
         """Make what was taken in ready to be searched."""
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
-        """How near each candidate is, minus infinity where it has no vector; there is no loss."""
+        """The similarity of each candidate, minus infinity if it has no vector; there is no loss."""
         targets, vectors = target_vectors(injected["text"], batch.fields["spans"])
         candidates = batch.fields["candidates"][targets]  # (targets, n)
         target, place = candidates.nonzero(as_tuple=True)
@@ -199,15 +199,15 @@ class WsdHead(nn.Module, ABC):
         """How near each vector (pairs, dim) is to the sense beside it, (pairs,)."""
 
     def nearness(self, left: Tensor, right: Tensor) -> Tensor:
-        """Larger is nearer, (pairs,)."""
+        """Similarities, larger is nearer, (pairs,)."""
         if self.settings.distance == "cosine":
             return torch.cosine_similarity(left, right, dim=1)
         distance: Tensor = torch.linalg.vector_norm(left - right, dim=1)
         return -distance
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[list[int]]:
-        """The number of each target's sense in its list of candidates, from 1 as in WordNet."""
-        chosen = iter((output.scores["nearness"].argmax(dim=1) + 1).tolist())  # of equals the first
+        """The index of each target's sense in its list of candidates, from 1 as in WordNet."""
+        chosen = iter((output.scores["nearness"].argmax(dim=1) + 1).tolist())  # of equal scores the first
         counts = (batch.fields["spans"][:, :, 1] > 0).sum(1).tolist()
         return [[next(chosen) for _ in range(count)] for count in counts]
 
@@ -284,7 +284,7 @@ HEADS = {"mean": MeanHead, "token": TokenHead}
 
 
 def target_vectors(text: Injected, spans: Tensor) -> tuple[Tensor, Tensor]:
-    """Which spans (rows, targets, 2) are real, and the mean vector of the words of each, (targets, dim)."""
+    """A mask of the real spans (rows, targets, 2), and the mean word vector of each, (targets, dim)."""
     targets = spans[:, :, 1] > 0  # (rows, targets)
     rows = targets.nonzero()[:, 0]  # (targets,)
     start, end = spans[targets].unbind(1)
