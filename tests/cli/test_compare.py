@@ -142,7 +142,7 @@ def test_nothing_there_and_unknown_metrics_say_what_to_do(groups: tuple[Path, Pa
     code, _, error = compare(capsys, groups[0], groups[0].with_name("zzz"))
     assert (code, "expected a run directory" in error) == (3, True)
     code, _, error = compare(capsys, *groups, "--metric", "f1")
-    assert (code, "there are: accuracy" in error) == (2, True)
+    assert (code, "one of accuracy" in error) == (2, True)
     code, _, error = compare(capsys, *groups, "--resamples", "5")
     assert (code, "at least 100" in error) == (2, True)
 
@@ -186,4 +186,4 @@ def test_fewer_than_three_seeds_have_no_interval_over_seeds(
 def test_runs_that_met_their_cap_are_marked(groups: tuple[Path, Path], tmp_path: Path, capsys: Any) -> None:
     run = publish(tmp_path / "cut", record(2, 30, ELMO, stopped="cap"), 30)
     _, out, _ = compare(capsys, groups[0], run.counts.with_suffix(".json"))
-    assert "not converged: 1 of 2 runs met their cap" in out
+    assert "not converged: 1 of 2 runs reached their cap" in out

@@ -74,7 +74,7 @@ def test_an_unfinished_model_has_nothing_to_publish(
 def test_what_was_tried_out_is_left_out(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     place = write_model(tmp_path, "tried", finetuned={**TUNED, "limit": 9})
     assert publish(tmp_path) == 0
-    assert "0 new, 0 there already, 1 left out: tried out" in capsys.readouterr().out
+    assert "0 new, 0 there already, 1 left out: trial run" in capsys.readouterr().out
     assert publish(tmp_path, place) == 2
     assert "never published" in capsys.readouterr().err
 

@@ -260,7 +260,7 @@ def test_published_runs_are_read_as_before() -> None:
         (["--corpus", "absent"], 3, "absent: no such file, and no such corpus"),
         (["--layer", "1"], 2, "layers 0 to 0"),
         (["--sentence", "no such word"], 2, "'play' is not one of its tokens"),
-        (["--word", "x"], 2, "give a sentence too"),
+        (["--word", "x"], 2, "give --sentence too"),
         (["--count", "0"], 2, "at least 1"),
         (["--vectors", "absent"], 3, "absent: no such file"),
         (["--encoder", "wordz"], 2, "did you mean 'words'?"),

@@ -63,7 +63,7 @@ def test_what_was_tried_out_is_not_published(root: Path) -> None:
     folders = [*places(root), f"paths.models={root / 'models'}"]
     code, output, errors = finish("elmo_bench", "publish", *folders, script="-m")
     assert code == 0, errors
-    assert "0 new, 0 there already, 2 left out: tried out" in output
+    assert "0 new, 0 there already, 2 left out: trial run" in output
     assert not (root / "records").exists()
 
 

@@ -336,7 +336,7 @@ def test_debug_runs_unknown_kinds_and_damaged_records_are_passed_over(records: P
     warnings = "\n".join(report.warnings)
     assert all(
         part in warnings
-        for part in ("tried out on a few examples", "'from the future'", "broken.json is not shown")
+        for part in ("trial run on a few examples", "'from the future'", "broken.json is not shown")
     )
 
 
