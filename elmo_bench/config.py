@@ -104,11 +104,11 @@ class CorpusConfig(Config):
 class RowConfig(Config):
     """One row of a table: a number of the paper, the runs of one condition, or both."""
 
-    label: str = ""  # by default the paper's key
+    label: str = ""  # default: the paper's key
     paper: str | None = (
         None  # key in the paper's table, or TABLE/KEY or a longer path to another table's number
     )
-    elmo: Literal["none"] | dict[str, Any] | None = None  # what differs from the task's defaults
+    elmo: Literal["none"] | dict[str, Any] | None = None  # settings that differ from the task's defaults
     words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
     settings: dict[str, Any] = Field(default_factory=dict)  # of the task, dotted, where not the usual ones
     encoder: Literal["own", "tuned"] = "own"  # tuned: what fine-tuning on the task's text made of the own one
@@ -129,8 +129,8 @@ class TableConfig(Config):
     paper: str | None = None  # name of the table in elmo_bench/report/paper_results.json
     all_systems: bool = False  # show every row of the paper's table; it has one task
     rows: tuple[RowConfig, ...] = ()
-    tasks: tuple[str, ...] = ()  # by default those that the experiment sweeps
-    statistics: dict[str, str] = Field(default_factory=dict)  # label: score, in place of the task's metric
+    tasks: tuple[str, ...] = ()  # default: those that the experiment sweeps
+    statistics: dict[str, str] = Field(default_factory=dict)  # label: score, instead of the task's metric
     least: int = 1  # training examples of a point; by default what the experiment has as data.least
     by_source: dict[str, str] = Field(
         default_factory=dict
@@ -188,8 +188,8 @@ class FamilyConfig(Config):
 class PaperConfig(Config):
     """A task's rows in the paper's tables."""
 
-    name: str | None = None  # of the task, in tables of several tasks
-    table: TableConfig | None = None  # that compares systems for this task alone
+    name: str | None = None  # row of the task in tables of several tasks
+    table: TableConfig | None = None  # table that compares systems for only this task
     texts: dict[str, tuple[str, ...]] = Field(default_factory=dict)  # row of perplexities: streams; () is all
 
 
@@ -203,7 +203,7 @@ class TaskConfig(Config):
     settings: dict[str, Any]  # the fields of the plug-in
     captions: dict[str, dict[Any, str]] = Field(default_factory=dict)  # by setting, dotted, and its value
     as_before: dict[str, Any] = Field(default_factory=dict)  # settings that older runs lack: what they had
-    text: dict[str, Any] = Field(default_factory=dict)  # instead of some settings, where only text is read
+    text: dict[str, Any] = Field(default_factory=dict)  # settings that are replaced when only text is read
     training: TrainingConfig
     elmo: ElmoDefaults
     words: dict[str, Any] = Field(default_factory=dict)  # read by conf/words
@@ -267,8 +267,8 @@ class DataConfig(Config):
     source: Literal["sample", "open", "paper", "files"]
     corpus: str | None = None
     repository: str | None = None  # paper only: instead of the one on the Hub, such as a local copy
-    fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set, nested and seeded
-    limit: int | None = Field(default=None, ge=1)  # of the training examples
+    fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set; fractions are nested and seeded
+    limit: int | None = Field(default=None, ge=1)  # number of training examples
     least: int = Field(default=1, ge=1)  # training examples; with fewer there is no run
     format: str | None = None  # files only, like the three below
     train: str | tuple[str, ...] | None = None

@@ -25,12 +25,12 @@ NOT_PART_OF_A_CONDITION = (
     "trainer.threads",
     "trainer.checkpoint_seconds",
     "store.mode",  # every mode gives the same values; the dtype does not
-    "task.plugin",  # where the code lies; what it computes is told by the task's name and version
-    "task.sources",  # which files they name is hashed by content
-    "task.elmo",  # defaults that `elmo` has already read
+    "task.plugin",  # the location of the code; the task's name and version identify what it computes
+    "task.sources",  # the content of the files that they name is hashed
+    "task.elmo",  # defaults, already resolved into `elmo`
     "task.as_before",  # says which settings are left out
-    "task.text",  # settings that no run reads with
-    "task.words",  # defaults that `words` has already read
+    "task.text",  # settings that runs do not use
+    "task.words",  # defaults, already resolved into `words`
     "task.title",
     "task.captions",
     "task.paper",
@@ -38,9 +38,9 @@ NOT_PART_OF_A_CONDITION = (
     "tuning",  # it makes an encoder with another fingerprint
     "words.file",  # known by its content, like the next
     "words.beside",
-    "words.get",  # how to obtain them
+    "words.get",  # instructions to obtain the files
     "data.least",  # a run that is made has more
-    "data.repository",  # its files are known by their content, like those of the next four
+    "data.repository",  # its files are identified by content, like those of the next four
     "data.format",
     "data.train",
     "data.dev",

@@ -74,7 +74,7 @@ class Record(BaseModel):
     slope: float | None = None  # of dev over the last evaluations, in points per evaluation
     updates: int | None = None
     notes: list[str] | None = None  # what captions say of corpus and settings; older records do not have it
-    learnt: dict[str, Any]  # layer weights s and gamma by place of injection
+    learnt: dict[str, Any]  # layer weights s and gamma by injection point
     words: dict[str, Any]  # coverage of the word vectors
     hashes: dict[str, str]  # sha256 of data splits, predictions, counts, trained weights
     parameters: dict[str, int]

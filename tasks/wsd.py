@@ -49,7 +49,7 @@ class WsdExample:
     """One sentence with at least one target."""
 
     id: str
-    collection: str  # which of several test sets it is from
+    collection: str  # the test set, if there are several
     corpus_id: str  # what the file calls the sentence, such as d004.s017
     words: Words
     targets: tuple[Target, ...]
@@ -155,7 +155,7 @@ def _target(instance: SenseInstance, senses: SenseInventory, candidates: Candida
 
 
 class WsdHead(nn.Module, ABC):
-    """Nearest neighbour among a target's candidate senses; the first one where none has a vector.
+    """Nearest neighbour among a target's candidate senses; the first one if none has a vector.
 
     Fields: `spans` (targets, 2) with end 0 at padding; `gold` and `candidates` (targets, n), indices of
     senses from 1, with 0 for padding and for senses that the training set lacks. Candidates are in the
@@ -220,7 +220,7 @@ class MeanHead(WsdHead):
 
     def __init__(self, settings: WsdHeadSettings, senses: int, widths: Widths) -> None:
         super().__init__(settings, widths)
-        # row 0 is the sense of padding and of whatever training has not seen: it stays without a vector
+        # row 0 is for padding and for senses that training lacks; it never has a vector
         self.register_buffer("means", torch.zeros(senses + 1, widths.at_input))  # sums until finish
         self.register_buffer("occurrences", torch.zeros(senses + 1))
 

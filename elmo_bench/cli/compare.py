@@ -112,7 +112,7 @@ def find_records(place: Path) -> list[Path]:
 def find_many(directory: Path, pattern: str) -> list[Path]:
     """The record files of run directories and of published runs."""
     runs = directory.glob(f"{pattern}/{RUN_RECORD}")
-    # a run that was done again with force=true has left its old directory as <name>.<n>
+    # <name>.<n> is the old directory of a run that was repeated with force=true
     current = [file for file in runs if "." not in file.parent.name]
     return sorted([*current, *directory.glob(f"{pattern}.json")])
 

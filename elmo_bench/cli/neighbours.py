@@ -49,7 +49,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
         metavar="ID",
         help="a sentence of the corpus by its id; after it, the id of one whose rank is told",
     )
-    parser.add_argument("--layer", type=int, metavar="N", help="the last by default; 0 knows no context")
     parser.add_argument(
         "--layer", type=int, metavar="N", help="layer to compare; 0 has no context (default: last)"
     )

@@ -78,7 +78,7 @@ class TargetVocabulary:
 
     @classmethod
     def read(cls, path: Path) -> TargetVocabulary:
-        """One word per line; the markers may stand anywhere, as earlier programs wrote them."""
+        """One word per line; the markers may be on any line, as in files of other programs."""
         words = read_word_list(path)
         if len(set(words)) != len(words):
             raise DataError(

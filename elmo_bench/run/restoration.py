@@ -36,7 +36,7 @@ from elmo_bench.types import (
     UsageError,
 )
 
-PARTS = {  # of an identity, and what to do where they are not what the run read
+PARTS = {  # parts of an identity, and the message if one of them has changed
     "data_sha256": "its data files have changed",
     "encoder_fingerprint": "its encoder has changed",
     "words_sha256": "its word vectors have changed",
@@ -85,7 +85,7 @@ class Numbered(FileOrderBatches):
 
 
 def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
-    """The run of a directory; refused where anything it was made from is not as it was."""
+    """The run of a directory; refused if any of its inputs has changed."""
     result = directory / RUN_RECORD
     if not result.is_file():
         raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
@@ -96,7 +96,7 @@ def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
             f"{weights}: the run's weights are missing; run the same command with force=true"
         )
     if hash_file(weights) != record.hashes[WEIGHTS]:
-        raise DamagedFileError(f"{weights}: not what the run wrote; run the same command with force=true")
+        raise DamagedFileError(f"{weights}: changed after the run; run the same command with force=true")
     config = read_config(RunConfig, brought_up(moved(record.config, places)), "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)

@@ -29,8 +29,8 @@ def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]
 def find_score(record: Record) -> Score:
     """The score function of the record's plug-in."""
     if record.task not in list_tasks():
-        raise UsageError(f"there is no task {record.task!r} here")
-    # The settings are the record's; the code is this installation's own, never what a record names.
+        raise UsageError(f"task {record.task!r} is not installed")
+    # The settings come from the record; the code comes from this installation, never from a record.
     config = read_task(record.task)
     if "settings" in record.config["task"]:
         settings = fill_in(record.config["task"]["settings"], config.as_before)
