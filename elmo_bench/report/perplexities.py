@@ -131,7 +131,14 @@ def _perplexity_rows(
     rows = []
     for stream, measured in record.streams.items():
         if tuned.task == task and (not streams or stream in streams):
-            names = (tuned.encoder, tuned.source, tuned.corpus, stream, describe_schedule(record))
+            names = (
+                tuned.encoder,
+                tuned.source,
+                tuned.corpus,
+                stream,
+                describe_schedule(record),
+                describe_end(record),
+            )
             heading = text(", ".join(filter(None, names)))
             rows += [(heading, *cells) for cells in _reading_rows(measured.before, measured.after)]
     return rows
@@ -175,8 +182,15 @@ def describe_schedule(record: PerplexityRecord) -> str:
     epochs, steps = record.config.get("epochs"), record.config.get("steps")
     parts = [f"{record.finetuned.fraction:.0%} of the text"] if record.finetuned.fraction < 1 else []
     parts += [f"{record.finetuned.limit:,} examples"] if record.finetuned.limit else []
-    if record.best_step is not None:
-        capped = ", cap met" if record.stopped == "cap" else ""
-        return ", ".join([*parts, f"{record.best_step:,} steps (chosen on dev text{capped})"])
+    if record.config.get("patience"):
+        return ", ".join([*parts, "until dev text stopped improving"])
     parts += [f"{steps:,} steps"] if steps else [f"{epochs:g} epochs"] if epochs not in (None, 1) else []
     return ", ".join(parts)
+
+
+def describe_end(record: PerplexityRecord) -> str:
+    """Which weights dev text chose; nothing where training had a fixed length."""
+    if record.best_step is None:
+        return ""
+    capped = ", cap met" if record.stopped == "cap" else ""
+    return f"weights of step {record.best_step:,}{capped}"

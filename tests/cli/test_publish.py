@@ -10,7 +10,7 @@ import pytest
 
 from elmo_bench.cli.main import main
 from elmo_bench.records import PerplexityRecord, read_record_of
-from elmo_bench.report.perplexities import describe_schedule, summarise_perplexities
+from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
 from tests.support.report_records import make_model
 
@@ -86,32 +86,36 @@ def test_a_damaged_record_of_a_model_is_named(tmp_path: Path, capsys: pytest.Cap
 
 
 @pytest.mark.parametrize(
-    ("config", "tuned", "ended", "words"),
+    ("config", "tuned", "words"),
     [
-        ({"epochs": 1.0, "steps": None}, {}, {}, ""),
-        ({"epochs": 0.5, "steps": None}, {}, {}, "0.5 epochs"),
-        ({"epochs": None, "steps": 2000}, {}, {}, "2,000 steps"),
-        ({"epochs": 2.0, "steps": None}, {"fraction": 0.1}, {}, "10% of the text, 2 epochs"),
-        (
-            {"epochs": 20.0, "steps": None},
-            {},
-            {"best_step": 1350, "stopped": "patience"},
-            "1,350 steps (chosen on dev text)",
-        ),
-        (
-            {"epochs": 20.0, "steps": None},
-            {},
-            {"best_step": 1500, "stopped": "cap"},
-            "1,500 steps (chosen on dev text, cap met)",
-        ),
+        ({"epochs": 1.0, "steps": None}, {}, ""),
+        ({"epochs": 0.5, "steps": None}, {}, "0.5 epochs"),
+        ({"epochs": None, "steps": 2000}, {}, "2,000 steps"),
+        ({"epochs": 2.0, "steps": None}, {"fraction": 0.1}, "10% of the text, 2 epochs"),
+        ({"epochs": 20.0, "steps": None, "patience": 3}, {}, "until dev text stopped improving"),
     ],
 )
 def test_another_schedule_than_the_papers_is_said(
-    config: dict[str, Any], tuned: dict[str, Any], ended: dict[str, Any], words: str, tmp_path: Path
+    config: dict[str, Any], tuned: dict[str, Any], words: str, tmp_path: Path
 ) -> None:
-    write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned}, **ended)
+    write_model(tmp_path, "one", config=config, finetuned={**TUNED, **tuned})
     assert publish(tmp_path) == 0
     (record,) = read_published(tmp_path / "records").perplexities
     assert describe_schedule(record) == words
     line = "ner on wikigold, text: perplexity 103.25 before, 46.50 after fine-tuning of small"
     assert summarise_perplexities([record]) == line
+
+
+@pytest.mark.parametrize(
+    ("ended", "words"),
+    [
+        ({}, ""),
+        ({"best_step": 1350, "stopped": "patience"}, "weights of step 1,350"),
+        ({"best_step": 1500, "stopped": "cap"}, "weights of step 1,500, cap met"),
+    ],
+)
+def test_the_step_that_dev_text_chose_is_said(ended: dict[str, Any], words: str, tmp_path: Path) -> None:
+    write_model(tmp_path, "one", **ended)
+    assert publish(tmp_path) == 0
+    (record,) = read_published(tmp_path / "records").perplexities
+    assert describe_end(record) == words

@@ -20,13 +20,14 @@ from elmo_bench.types import UsageError
 from tests.support.composition import compose, finetune_one, pretrain_one, pretraining
 from tests.support.processes import finish
 
+ONE_EPOCH = ("bilm.epochs=1", "bilm.patience=null", "bilm.descent.schedule=cosine")  # as the paper
 WORDS = [f"word{number}" for number in range(30)]
 
 
 def finetuning(root: Path, *overrides: str) -> dict[str, Any]:
     own = [f"data.{split}={root}/{split}.conll" for split in ("train", "dev", "test")]
     encoder = ["encoder=model", f"encoder.directory={root}/models/tiny"]
-    settings = ["bilm.batches.tokens=64", "bilm.descent.lr=0.02", "bilm.products=float32"]
+    settings = ["bilm.batches.tokens=64", "bilm.descent.lr=0.02", "bilm.products=float32", *ONE_EPOCH]
     chosen = ["task=ner", "data=files", *own, *encoder, *settings, *overrides]
     return pretraining(root, *chosen, entry="finetune")
 
