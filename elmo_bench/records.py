@@ -60,7 +60,7 @@ class Record(BaseModel):
     size: str
     encoder: str | None  # its name; the fingerprint is part of the identity
     tuned: TunedEncoder | None = None
-    debug: bool  # tried out on a few examples: never in tables
+    debug: bool  # trial run on a few examples: never in tables
     identity: dict[str, Any]  # what the condition hashes, in the clear
     config: dict[str, Any]  # the resolved configuration
     scores: dict[str, dict[str, float]]  # by split
@@ -266,7 +266,7 @@ class PerplexityRecord(TrainedBilm):
     @property
     def unpublishable(self) -> str | None:
         """Why it never enters tables, if it does not."""
-        return "tried out on a few examples (limit)" if self.finetuned.limit is not None else None
+        return "trial run on a few examples (limit)" if self.finetuned.limit is not None else None
 
 
 AnyRecord = Record | EnsembleRecord | NeighboursRecord | PretrainingRecord | PerplexityRecord

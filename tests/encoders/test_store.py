@@ -228,10 +228,10 @@ class Wrong(CompanyEncoder):
     [
         ("fingerprint", "company should have fingerprint"),
         ("halves", "does not repeat"),
-        ("shape", r"shape \(2, 1, 8\) instead of \(3, 1, 8\)"),
+        ("shape", r"shape \(2, 1, 8\), expected \(3, 1, 8\)"),
         ("range", r"float16 cannot hold .* store\.dtype=float32"),
         ("nan", "cannot hold"),
-        ("count", "answers for"),
+        ("count", "arrays for"),
     ],
 )
 def test_a_wrong_encoder_is_not_stored(tmp_path: Path, fault: str, message: str) -> None:

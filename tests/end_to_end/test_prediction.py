@@ -241,6 +241,6 @@ def test_what_has_no_mean_is_refused(
     assert main(["ensemble", str(ner_run), str(other)]) == 2
     assert "NerHead decodes whole structures" in capsys.readouterr().err
     assert main(["ensemble", str(pos_runs[0]), str(ner_run)]) == 2
-    assert "another task" in capsys.readouterr().err
+    assert "cannot ensemble: task differs" in capsys.readouterr().err
     assert main(["ensemble", str(pos_runs[0])]) == 2
     assert "two different runs or more" in capsys.readouterr().err
