@@ -73,7 +73,7 @@ def build_steps(overrides: Sequence[str], layer_count: int, dim: int, limit: int
     torch.manual_seed(0)
     config = read_config(RunConfig, compose(overrides))
     task = load_task(config.task)
-    corpus = sources.prepare(config.task, config.data, config.paths, say=lambda _: None)
+    corpus = sources.prepare(config.task, config.data, config.paths, log=lambda _: None)
     rows = list(task.read(corpus.files["train"]))[:limit]
     vocabularies = build_vocabularies(config, task, rows)
     injection = Injection(config.elmo, layer_count, dim)

@@ -92,7 +92,7 @@ def measure(model: BiLM, steps: TaskSteps, count: int) -> Costs:
     card = EncoderCard("benchmark", embedder.fingerprint, layer_count, dim, repeats_halves=True)
     text = steps.sentences
     with tempfile.TemporaryDirectory() as directory:
-        store = Store(Path(directory), card, lambda: embedder, progress=False, say=lambda _: None)
+        store = Store(Path(directory), card, lambda: embedder, progress=False, log=lambda _: None)
         fill = seconds_of(lambda: store.open("benchmark", text)) / sum(map(len, text))
         unit = store.open("benchmark", text)
         batches = planned_batches(steps, count)

@@ -22,7 +22,7 @@ from typing import BinaryIO
 from filelock import BaseFileLock, FileLock, Timeout
 
 from elmo_bench.hashing import hash_file_once
-from elmo_bench.types import BusyError, Say
+from elmo_bench.types import BusyError, Log
 
 CHECKSUMS = "SHA256SUMS"
 """The checksums of a directory's files, in the form that `sha256sum -c` reads."""
@@ -81,16 +81,16 @@ def atomic_directory(target: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
-def make_once(target: Path, make: Callable[[Path], None], say: Say) -> Path:
+def make_once(target: Path, make: Callable[[Path], None], log: Log) -> Path:
     """Fill a directory once, even if several processes request it; a damaged one is made again."""
     if find_damage(target) is None:
         return target
     target.parent.mkdir(parents=True, exist_ok=True)
-    with waiting_lock(target.with_name(f".{target.name}.lock"), f"{target.name} is being made", say):
+    with waiting_lock(target.with_name(f".{target.name}.lock"), f"{target.name} is being made", log):
         damage = find_damage(target)  # another process may have made it in the meantime
         if damage is not None:
             if os.path.lexists(target):
-                say(f"{target}: {damage}; making it again")
+                log(f"{target}: {damage}; making it again")
             remove_leftovers(target.parent, target.name)
             with atomic_directory(target) as directory:
                 make(directory)
@@ -162,12 +162,12 @@ def nearest_directory(path: Path) -> Path:
 
 
 @contextmanager
-def waiting_lock(path: Path, what: str, say: Say) -> Iterator[None]:
+def waiting_lock(path: Path, what: str, log: Log) -> Iterator[None]:
     """Hold a lock; if another process has it, log that and wait. `what` reads "<something> is being made"."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = try_lock(path)
     if lock is None:
-        say(f"waiting: {what} by another process")
+        log(f"waiting: {what} by another process")
         lock = FileLock(path)
         lock.acquire()
     try:

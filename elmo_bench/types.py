@@ -21,11 +21,11 @@ Scores = dict[str, float]
 """Named statistics of summed counts, in percent unless the name says otherwise."""
 
 
-Say = Callable[[str], None]
+Log = Callable[[str], None]
 """A function that prints the progress of a long computation."""
 
 
-def say_on_stderr(message: str) -> None:
+def log_to_stderr(message: str) -> None:
     """Print a message to standard error; standard output is for results."""
     print(message, file=sys.stderr, flush=True)
 
@@ -34,7 +34,7 @@ LeaveOut = Callable[[str, int], None]
 """A function through which a reader reports what it leaves out of a split, and how many."""
 
 
-def leave_out_unsaid(what: str, count: int) -> None:
+def leave_out_silently(what: str, count: int) -> None:
     """Ignore what was left out."""
 
 
@@ -46,7 +46,7 @@ class SplitFiles:
     format: str  # the name of a reader that the task supports
     paths: tuple[Path, ...]
     options: Mapping[str, Any] = field(default_factory=dict)  # further keys of the corpus entry
-    leave_out: LeaveOut = leave_out_unsaid
+    leave_out: LeaveOut = leave_out_silently
 
 
 class BenchError(Exception):

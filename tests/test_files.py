@@ -366,11 +366,11 @@ def test_a_lock_that_is_held_is_waited_for_with_a_message(held: Any) -> None:
     path, end = held
     said: list[str] = []
 
-    def say(message: str) -> None:
+    def log(message: str) -> None:
         said.append(message)
         end.set()  # the other process ends only once the message is there
 
-    with waiting_lock(path, "it is being made", say):
+    with waiting_lock(path, "it is being made", log):
         assert said == ["waiting: it is being made by another process"]
 
 

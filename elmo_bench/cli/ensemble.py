@@ -8,7 +8,7 @@ from pathlib import Path
 from elmo_bench.cli.overrides import read_moved, take_overrides
 from elmo_bench.commands import spell_command
 from elmo_bench.records import ENSEMBLE_RECORD
-from elmo_bench.types import UsageError, say_on_stderr
+from elmo_bench.types import UsageError, log_to_stderr
 
 HELP = """score the mean of the probabilities of several runs of one task on the same data; keep the record
 
@@ -45,9 +45,9 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.run.restoration import restore
 
     places = read_moved(arguments)
-    runs = [restore(directory, places, say_on_stderr) for directory in arguments.runs]
+    runs = [restore(directory, places, log_to_stderr) for directory in arguments.runs]
     check_members(runs)
-    splits = {name: predict_together(runs, name, say_on_stderr) for name in splits_of(runs)}
+    splits = {name: predict_together(runs, name, log_to_stderr) for name in splits_of(runs)}
     directory = arguments.output or runs[0].directory.parent / f"ensemble-{name_ensemble(runs)}"
     record = write_ensemble(runs, splits, directory)
     rows = {run.name: member.scores for run, member in zip(runs, record.members, strict=True)}

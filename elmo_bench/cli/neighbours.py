@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from elmo_bench.cli.overrides import take_overrides
-from elmo_bench.types import UsageError, say_on_stderr
+from elmo_bench.types import UsageError, log_to_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.records import NeighboursRecord
@@ -89,7 +89,7 @@ def run(arguments: argparse.Namespace) -> None:
     )
     values = compose([f"encoder={arguments.encoder}", *arguments.overrides], "neighbours")
     setting = Setting.of(values)
-    prepared = prepare(question, setting, say_on_stderr)
+    prepared = prepare(question, setting, log_to_stderr)
     path = prepared.place(setting.paths.records) if arguments.record else None
     known = path is not None and path.is_file()
     record = read_record_of(NeighboursRecord, path) if path and known else answer(prepared)
@@ -98,10 +98,10 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         print("\n".join(describe(record, is_bold=sys.stdout.isatty())))
     if known:
-        say_on_stderr(f"already written: {path}")
+        log_to_stderr(f"already written: {path}")
     elif path:
         write_record(path, record)
-        say_on_stderr(f"wrote {path}")
+        log_to_stderr(f"wrote {path}")
 
 
 def _read_ids(arguments: argparse.Namespace) -> dict[str, str | None] | None:

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 from elmo_bench.cli.overrides import read_moved, take_overrides
 from elmo_bench.files import write_atomically
-from elmo_bench.types import UsageError, say_on_stderr
+from elmo_bench.types import UsageError, log_to_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.run.restoration import Restored
@@ -52,14 +52,14 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.run.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
-    restored = restore(arguments.run, read_moved(arguments), say_on_stderr)
+    restored = restore(arguments.run, read_moved(arguments), log_to_stderr)
     task = restored.prepared.task
     if arguments.conventional and not isinstance(task, Rendering):
         raise UsageError(f"task {restored.record.task}: only JSON lines are supported")
     with tempfile.TemporaryDirectory() as folder:
         files = as_text(arguments, restored, Path(folder)) if arguments.text else arguments.files
         examples = read_file(restored, files, arguments.format)
-        predictions = predict_file(restored, files, examples, say_on_stderr)
+        predictions = predict_file(restored, files, examples, log_to_stderr)
     if arguments.conventional and isinstance(task, Rendering):
         content = task.render(examples, predictions)
     else:
@@ -70,7 +70,7 @@ def run(arguments: argparse.Namespace) -> None:
     else:
         sys.stdout.write(content)
     against = "" if arguments.text else worth(restored, examples, predictions)
-    say_on_stderr(f"{len(examples):,} examples{against}")
+    log_to_stderr(f"{len(examples):,} examples{against}")
 
 
 def as_text(arguments: argparse.Namespace, restored: Restored, folder: Path) -> list[Path]:

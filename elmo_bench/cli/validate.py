@@ -6,7 +6,7 @@ import argparse
 
 from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.config import RunConfig, read_config
-from elmo_bench.types import say_on_stderr
+from elmo_bench.types import log_to_stderr
 
 HELP = """check the data, weights and configuration of one run of `python run.py` before any computing
 
@@ -35,7 +35,7 @@ def run(arguments: argparse.Namespace) -> None:
         paper = read_config(RunConfig, compose([f"task={config.task.name}", "data=paper"]))
         for substitute in find_substitutes(config, paper):
             print(f"warning  {substitute}")
-    findings = Inspection(config, say_on_stderr).findings()
+    findings = Inspection(config, log_to_stderr).findings()
     for finding in findings:
         for number, line in enumerate(finding.lines):
             print(f"{'' if number else finding.part:8} {line}")

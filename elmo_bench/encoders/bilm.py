@@ -93,7 +93,7 @@ class RandomBilm(BilmPlugin):
         def write(directory: Path) -> None:
             save_bilm(BiLM(self.architecture, torch.Generator().manual_seed(UNTRAINED_SEED)), directory)
 
-        return find_model(make_once(target, write, context.say))
+        return find_model(make_once(target, write, context.log))
 
 
 def bilm_card(

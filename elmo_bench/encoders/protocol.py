@@ -18,7 +18,7 @@ from pydantic import TypeAdapter
 
 from elmo_bench.config import PathsConfig, TrainerConfig
 from elmo_bench.hashing import hash_value
-from elmo_bench.types import Say, UsageError, Words
+from elmo_bench.types import Log, UsageError, Words
 
 Layers = NDArray[np.float32]
 """One sentence as its encoder sees it, before mixing: (layers, time, dim)."""
@@ -75,7 +75,7 @@ class EncoderContext:
     name: str  # the name of the file in conf/encoder
     paths: PathsConfig
     trainer: TrainerConfig  # the directory of encoders that are trained first
-    say: Say
+    log: Log
 
 
 class EncoderPlugin(ABC):

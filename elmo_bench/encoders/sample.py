@@ -53,10 +53,10 @@ class PretrainedBilm(BilmPlugin):
 
         config = PretrainConfig(bilm=self.bilm, trainer=context.trainer)
         work = target.with_name(f".{target.name}-work")
-        return pretrain(Pretraining(config, TextCorpus.find(world / "text"), target, work), context.say)
+        return pretrain(Pretraining(config, TextCorpus.find(world / "text"), target, work), context.log)
 
     def world(self, context: EncoderContext) -> Path:
-        return generate_world(context.paths.cache / "world", context.say)
+        return generate_world(context.paths.cache / "world", context.log)
 
     def target(self, context: EncoderContext, world: Path) -> Path:
         recipe = [self.bilm.model_dump(mode="json"), world.name, BILM_NUMERICS]

@@ -132,11 +132,11 @@ def _unwritable(path: Path, error: OSError) -> BenchError:
 
 
 @contextmanager
-def locked(directory: Path, say: Callable[[str], None]) -> Iterator[None]:
+def locked(directory: Path, log: Callable[[str], None]) -> Iterator[None]:
     """Hold the write lock of a unit; print a line while another process holds it."""
     with ExitStack() as stack:
         try:
-            stack.enter_context(waiting_lock(_lock_path(directory), f"{directory} is being filled", say))
+            stack.enter_context(waiting_lock(_lock_path(directory), f"{directory} is being filled", log))
         except OSError as error:
             raise _unwritable(directory, error) from error
         yield

@@ -19,7 +19,7 @@ from elmo_bench.commands import spell_command
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
 from elmo_bench.encoders.shards import UnitFiles, Values, in_units, locked
-from elmo_bench.types import BenchError, Say, UsageError, Words, say_on_stderr
+from elmo_bench.types import BenchError, Log, UsageError, Words, log_to_stderr
 
 SHARD_BYTES = 64 * 2**20
 FRESH_BYTES = 2 * 2**30  # limit of the mode `off` in memory
@@ -43,7 +43,7 @@ class Store:
     dtype: Literal["float16", "float32"] = "float16"
     mode: Literal["disk", "ram", "off"] = "disk"
     progress: bool = True
-    say: Say = say_on_stderr
+    log: Log = log_to_stderr
 
     def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
         """The layers of *all* sequences of a file; a run that reads a subset also opens the whole file."""
@@ -52,7 +52,7 @@ class Store:
         if self.mode == "off":
             blocks: Blocks = FreshBlocks(plan, self.encode)
         elif self.mode == "ram":
-            self.say(f"{self._work(plan, every)}, kept in memory")
+            self.log(f"{self._work(plan, every)}, kept in memory")
             blocks = StoredBlocks(plan, list(self._encode_shards(plan, every)), self.token_values)
         else:
             blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label), self.token_values)
@@ -135,7 +135,7 @@ class Store:
         every = range(len(plan.shards))
         suspects = files.faults(every)
         if suspects:
-            with locked(files.directory, self.say):
+            with locked(files.directory, self.log):
                 faults = files.faults(list(suspects))  # another process may have filled it in the meantime
                 if faults:
                     self._fill(files, plan, faults)
@@ -163,9 +163,9 @@ class Store:
         numbers = sorted(faults)
         for number in numbers:
             if faults[number] != "not there":
-                self.say(f"store: shard {number} of {files.directory}: {faults[number]}; computing it again")
+                self.log(f"store: shard {number} of {files.directory}: {faults[number]}; computing it again")
         if len(numbers) < len(plan.shards):
-            self.say(f"store: {len(numbers)} of {len(plan.shards)} shards are still to be filled")
+            self.log(f"store: {len(numbers)} of {len(plan.shards)} shards are still to be filled")
         needed = sum(plan.shards[number].tokens for number in numbers) * self.token_bytes
         free = shutil.disk_usage(self.root).free
         work = f"{self._work(plan, numbers)}; {in_units(free)} free in {self.root}"
@@ -174,7 +174,7 @@ class Store:
                 f"{work}: not enough space. Run with store.mode=off, free some space "
                 f"({spell_command('store', ['clean'])}), or choose another directory with paths.cache=DIR"
             )
-        self.say(work)
+        self.log(work)
         files.begin()
         for number, values in zip(numbers, self._encode_shards(plan, numbers), strict=True):
             files.write(number, values)

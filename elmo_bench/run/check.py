@@ -29,7 +29,7 @@ from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Widths
-from elmo_bench.types import BenchError, Say, UsageError
+from elmo_bench.types import BenchError, Log, UsageError
 
 INDEXED = 100  # examples of each split that are indexed, to check that this works
 
@@ -48,7 +48,7 @@ class Inspection:
     """The parts of one run, each read on first use; a part that fails is reported once."""
 
     config: RunConfig
-    say: Say
+    log: Log
     _failed: set[str] = field(default_factory=set)
 
     def findings(self) -> list[Finding]:
@@ -81,7 +81,7 @@ class Inspection:
 
     @cached_property
     def corpus(self) -> Corpus:
-        return find_corpus(self.config, self.say)
+        return find_corpus(self.config, self.log)
 
     @cached_property
     def everything(self) -> dict[str, list[Example]]:
@@ -110,10 +110,10 @@ class Inspection:
         config = self.config
         if config.elmo.where == "none":
             return None
-        planned = plan_run_encoder(config, self.say)
+        planned = plan_run_encoder(config, self.log)
         if planned is not None:
             return planned.card
-        found, _ = find_run_encoder(config, self.say)
+        found, _ = find_run_encoder(config, self.log)
         return found.card
 
     def _describe_task(self) -> list[str]:

@@ -10,37 +10,37 @@ from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder, PlannedEncoder
 from elmo_bench.records import TunedEncoder
 from elmo_bench.run.finetuning import RECORD_FILE, Finetuning, is_made, make
-from elmo_bench.types import Say
+from elmo_bench.types import Log
 
 MODEL_PLUGIN = "elmo_bench.encoders.bilm.DirectoryBilm"
 
 
-def find_run_encoder(config: RunConfig, say: Say) -> tuple[FoundEncoder, TunedEncoder | None]:
+def find_run_encoder(config: RunConfig, log: Log) -> tuple[FoundEncoder, TunedEncoder | None]:
     """The encoder, made if it is not there yet, and where it comes from if it is fine-tuned."""
-    base = find_encoder(config.encoder, config.paths, config.trainer, say)
+    base = find_encoder(config.encoder, config.paths, config.trainer, log)
     if config.tuning.text == "none":
         return base, None
     finetuning = finetuning_of(config)
-    directory = make(finetuning, finetuning.corpus(say), say)
+    directory = make(finetuning, finetuning.corpus(log), log)
     values = {"name": directory.name, "plugin": MODEL_PLUGIN, "directory": directory}
     if precision := config.encoder.settings.get("precision"):
         values["precision"] = precision
-    found = find_encoder(EncoderConfig.model_validate(values), config.paths, config.trainer, say)
+    found = find_encoder(EncoderConfig.model_validate(values), config.paths, config.trainer, log)
     record = json.loads((directory / RECORD_FILE).read_bytes())
     known = {key: record[key] for key in ("identity", "steps", "finetuned")}
     return found, TunedEncoder.model_validate({**known, "base_fingerprint": base.card.fingerprint})
 
 
-def plan_run_encoder(config: RunConfig, say: Say) -> PlannedEncoder | None:
+def plan_run_encoder(config: RunConfig, log: Log) -> PlannedEncoder | None:
     """The encoder that would have to be made first; None if it exists. Nothing is computed."""
-    planned = plan_encoder(config.encoder, config.paths, config.trainer, say)
+    planned = plan_encoder(config.encoder, config.paths, config.trainer, log)
     if config.tuning.text == "none":
         return planned
     finetuning = finetuning_of(config)
-    corpus = finetuning.corpus(say)
+    corpus = finetuning.corpus(log)
     if planned is None and is_made(finetuning, corpus):
         return None
-    base = planned.card if planned else find_encoder(config.encoder, config.paths, config.trainer, say).card
+    base = planned.card if planned else find_encoder(config.encoder, config.paths, config.trainer, log).card
     directory = finetuning.directory(corpus)
     return PlannedEncoder(dataclasses.replace(base, name=directory.name, fingerprint=""), directory)
 

@@ -26,7 +26,7 @@ from elmo_bench.run.restoration import Restored
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.task import Example
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
-from elmo_bench.types import Counts, Prediction, Say, Scores, UsageError
+from elmo_bench.types import Counts, Log, Prediction, Scores, UsageError
 
 SPLITS = ("dev", "test")
 
@@ -67,7 +67,7 @@ def splits_of(runs: Sequence[Restored]) -> list[str]:
     return [split for split in SPLITS if split in runs[0].prepared.data_sha256]
 
 
-def predict_together(runs: Sequence[Restored], split: str, say: Say) -> EnsembleSplit:
+def predict_together(runs: Sequence[Restored], split: str, log: Log) -> EnsembleSplit:
     """Every member's predictions of a split, and those of the mean of their probabilities."""
     first = runs[0]
     everything = read_examples(first.prepared.task, first.prepared.corpus)[split]
@@ -76,7 +76,7 @@ def predict_together(runs: Sequence[Restored], split: str, say: Say) -> Ensemble
     opened = []
     for run in runs:
         label = f"{run.record.task} {run.prepared.corpus.name} {split}"
-        opened.append(run.open(examples, encoded, run.prepared.data_sha256[split], label, say))
+        opened.append(run.open(examples, encoded, run.prepared.data_sha256[split], label, log))
     members: list[list[Prediction]] = [[] for _ in runs]
     together: list[Prediction] = []
     for batches in zip(*opened, strict=True):

@@ -39,7 +39,7 @@ from elmo_bench.run.preparation import Prepared, prepare
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory
-from elmo_bench.types import Counts, Prediction, Say, Scores
+from elmo_bench.types import Counts, Log, Prediction, Scores
 
 
 @dataclass(frozen=True)
@@ -51,12 +51,12 @@ class Outcome:
     directory: Path
 
 
-def run_job(config: RunConfig, say: Say) -> Outcome:
+def run_job(config: RunConfig, log: Log) -> Outcome:
     """Execute the configured run, unless it is done already."""
     keep_freed_memory()
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
-    prepared = prepare(config, say)
+    prepared = prepare(config, log)
     directory, result = prepared.directory, prepared.directory / RUN_RECORD
     directory.parent.mkdir(parents=True, exist_ok=True)
     lock = directory.with_name(f".{directory.name}.lock")
@@ -64,10 +64,10 @@ def run_job(config: RunConfig, say: Say) -> Outcome:
     with immediate_lock(lock, busy):
         remove_leftovers(directory)
         if config.force and result.exists():
-            say(f"the earlier run is kept as {set_aside(directory)}")
+            log(f"the earlier run is kept as {set_aside(directory)}")
         if result.exists():
             return Outcome("already done", read_record(result), directory)
-        return Outcome("done", _execute(config, prepared, say), directory)
+        return Outcome("done", _execute(config, prepared, log), directory)
 
 
 def set_aside(directory: Path) -> Path:
@@ -76,16 +76,16 @@ def set_aside(directory: Path) -> Path:
     return directory.rename(next(target for target in numbered if not target.exists()))
 
 
-def _execute(config: RunConfig, prepared: Prepared, say: Say) -> Record:
+def _execute(config: RunConfig, prepared: Prepared, log: Log) -> Record:
     started = time.perf_counter()
     directory = prepared.directory
     directory.mkdir(parents=True, exist_ok=True)
-    material = gather(config, prepared, say)
+    material = gather(config, prepared, log)
     gathered = time.perf_counter()
     module = build_module(config, prepared, material.vocabularies)
-    tracker = build_tracker(config.tracking, directory, say)
+    tracker = build_tracker(config.tracking, directory, log)
     tracker.start(label_run(config, prepared), describe_run(config, prepared))
-    fitted = fit_module(module, config, prepared, material, tracker, say)
+    fitted = fit_module(module, config, prepared, material, tracker, log)
     trained = time.perf_counter()
     scores = evaluate(module, config, prepared, material)
     seconds = {
@@ -114,7 +114,7 @@ def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabulari
 
 
 def fit_module(
-    module: TaskModule, config: RunConfig, prepared: Prepared, material: Material, tracker: Tracker, say: Say
+    module: TaskModule, config: RunConfig, prepared: Prepared, material: Material, tracker: Tracker, log: Log
 ) -> Fit:
     """Train on the training set and choose the weights by dev score."""
     task, settings = prepared.task, config.task.training
@@ -132,7 +132,7 @@ def fit_module(
 
     def observe(row: dict[str, float]) -> None:
         tracker.log(row)
-        say("  ".join([f"epoch {row['epoch']:5.4g}", *_columns(row, task.metric)]))
+        log("  ".join([f"epoch {row['epoch']:5.4g}", *_columns(row, task.metric)]))
 
     plan = FitPlan(
         directory=prepared.directory / "checkpoints",
@@ -141,7 +141,7 @@ def fit_module(
         most_updates=settings.epochs * -(-material.whole // settings.batch_size),
         score=score,
         higher_is_better=task.higher_is_better,
-        say=say,
+        log=log,
         observe=observe,
     )
     return fit(module, training, file_order("dev", material, settings.batch_size), plan)

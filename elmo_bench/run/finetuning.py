@@ -31,7 +31,7 @@ from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
-from elmo_bench.types import Say, UsageError, Words
+from elmo_bench.types import Log, UsageError, Words
 
 TRAINING_FILE = "train.txt"
 STREAM_FILES = "dev-*.txt"
@@ -51,9 +51,9 @@ class Finetuning(Config):
     seed: int = Field(ge=0, lt=2**31)
     paths: PathsConfig
 
-    def corpus(self, say: Say) -> Corpus:
+    def corpus(self, log: Log) -> Corpus:
         """The training and dev files; test is never opened."""
-        return sources.prepare(self.task, self.data, self.paths, say, ("train", "dev"))
+        return sources.prepare(self.task, self.data, self.paths, log, ("train", "dev"))
 
     def directory(self, corpus: Corpus) -> Path:
         """Where the model is or will be."""
@@ -82,13 +82,13 @@ def is_made(finetuning: Finetuning, corpus: Corpus) -> bool:
     )
 
 
-def make(finetuning: Finetuning, corpus: Corpus, say: Say) -> Path:
+def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
     """Train until the end or a limit, unless that is done; gives the model's directory."""
     # Imported only to train: it brings Lightning along.
     from elmo_bench.bilm.training.language_model import find_language_model
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
 
-    context = EncoderContext(finetuning.encoder.name, finetuning.paths, finetuning.trainer, say)
+    context = EncoderContext(finetuning.encoder.name, finetuning.paths, finetuning.trainer, log)
     start = load_plugin(finetuning.encoder).language_model(context)
     options, _, _, vocabulary = find_language_model(start)
     target = finetuning.directory(corpus)
@@ -98,7 +98,7 @@ def make(finetuning: Finetuning, corpus: Corpus, say: Say) -> Path:
         limits=finetuning.limits,
         seed=finetuning.seed,
     )
-    text = write_text(finetuning, load_reader(finetuning.task), corpus, say)
+    text = write_text(finetuning, load_reader(finetuning.task), corpus, log)
     streams = {path.stem.removeprefix("dev-"): path for path in sorted(text.glob(STREAM_FILES))}
     run = Pretraining(
         config,
@@ -110,7 +110,7 @@ def make(finetuning: Finetuning, corpus: Corpus, say: Say) -> Path:
         facts={"finetuned": finetuning.facts(corpus)},
         environment=describe_environment(),
     )
-    return pretrain(run, say)
+    return pretrain(run, log)
 
 
 def contains(found: Any, wanted: Any) -> bool:
@@ -140,7 +140,7 @@ def complete_settings(
     return read_config(BilmConfig, {**settings, **decided}, "bilm")
 
 
-def write_text(finetuning: Finetuning, task: AnyTask, corpus: Corpus, say: Say) -> Path:
+def write_text(finetuning: Finetuning, task: AnyTask, corpus: Corpus, log: Log) -> Path:
     """The task's sentences without labels as text files, written once; dev by stream.
 
     A sentence counts once, however many questions or verbs it has examples for.
@@ -164,7 +164,7 @@ def write_text(finetuning: Finetuning, task: AnyTask, corpus: Corpus, say: Say) 
         for stream, rows in gather_streams(task, examples["dev"]).items():
             write_lines(directory / STREAM_FILES.replace("*", stream), rows)
 
-    return make_once(finetuning.paths.cache / "texts" / f"{finetuning.task.name}-{recipe[:12]}", write, say)
+    return make_once(finetuning.paths.cache / "texts" / f"{finetuning.task.name}-{recipe[:12]}", write, log)
 
 
 def gather_streams(task: AnyTask, examples: Iterable[Example]) -> dict[str, list[Words]]:

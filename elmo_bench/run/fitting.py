@@ -20,7 +20,7 @@ from elmo_bench.run.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import StopRequest
-from elmo_bench.types import InterruptedRunError, Prediction, Say
+from elmo_bench.types import InterruptedRunError, Log, Prediction
 
 StopReason = Literal["patience", "cap", "one pass"]
 SLOPE_ROWS = 5  # evaluations that the slope is computed from
@@ -36,7 +36,7 @@ class FitPlan:
     most_updates: int  # the cap
     score: Scorer
     higher_is_better: bool
-    say: Say
+    log: Log
     observe: Callable[[dict[str, float]], None]  # receives one row of the learning curve at a time
 
 
@@ -56,7 +56,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, pl
     if module.head.fitting == "one_pass":
         return fit_in_one_pass(module, training, dev, plan)
     selection = Selection(plan)
-    checkpoints = CheckpointDirectory(plan.directory, plan.say)
+    checkpoints = CheckpointDirectory(plan.directory, plan.log)
     callbacks: list[pl.Callback] = [selection, Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)]
     # A Lightning epoch is the interval between two evaluations.
     rounds = max(1, plan.most_updates // len(training))
@@ -65,7 +65,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, pl
     selection.epoch_length = training.epoch_length
     newest = checkpoints.newest()
     if newest:
-        plan.say(f"resuming from {newest.name}")
+        plan.log(f"resuming from {newest.name}")
     with quiet_lightning():
         trainer.fit(module, as_loader(training), as_loader(dev), ckpt_path=newest, weights_only=True)
     module.load_state_dict(selection.best_state)

@@ -15,7 +15,7 @@ from elmo_bench.run.batches import LayerSource, no_layers
 from elmo_bench.run.preparation import Prepared
 from elmo_bench.run.selection import choose_examples, read_corpus
 from elmo_bench.task import AnyTask, Example
-from elmo_bench.types import Say, Words
+from elmo_bench.types import Log, Words
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Material:
     left_out: dict[str, dict[str, int]]  # what the files contain in addition to the examples, by split
 
 
-def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
+def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     """Read, select and index the examples, and look up their representations; compute missing ones."""
     task = prepared.task
     reading = read_corpus(task, prepared.corpus)
@@ -39,16 +39,16 @@ def gather(config: RunConfig, prepared: Prepared, say: Say) -> Material:
     examples = {
         split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()
     }
-    say(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
+    log(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
     for split, counts in reading.left_out.items():
-        say(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
+        log(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
     vocabularies = build_vocabularies(config, task, examples["train"])
     table = vocabularies.words
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
     indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
     # A run with a limit encodes only its examples; any other run reads from the store of the whole file.
     encoded = examples if config.limit else everything
-    layers = {split: open_layers(config, prepared, split, encoded[split], say) for split in examples}
+    layers = {split: open_layers(config, prepared, split, encoded[split], log) for split in examples}
     whole = min(len(everything["train"]), config.limit or len(everything["train"]))
     return Material(examples, whole, indexed, layers, vocabularies, coverage, reading.left_out)
 
@@ -80,17 +80,17 @@ def sentences_of(task: AnyTask, examples: Iterable[Example]) -> list[Words]:
 
 
 def open_layers(
-    config: RunConfig, prepared: Prepared, split: str, examples: Sequence[Example], say: Say
+    config: RunConfig, prepared: Prepared, split: str, examples: Sequence[Example], log: Log
 ) -> LayerSource:
     """The opened store with the layers of a split's sentences."""
     if prepared.encoder is None:
         return no_layers
     label = f"{config.task.name} {prepared.corpus.name} {split}"
-    store = build_store(config, prepared.encoder, say)
+    store = build_store(config, prepared.encoder, log)
     return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch
 
 
-def build_store(config: RunConfig, encoder: FoundEncoder, say: Say) -> Store:
+def build_store(config: RunConfig, encoder: FoundEncoder, log: Log) -> Store:
     """The configured store of an encoder's layers."""
     return Store(
         config.paths.cache / "store",
@@ -98,5 +98,5 @@ def build_store(config: RunConfig, encoder: FoundEncoder, say: Say) -> Store:
         encoder.load,
         dtype=config.store.dtype,
         mode=config.store.mode,
-        say=say,
+        log=log,
     )

@@ -16,7 +16,7 @@ from elmo_bench.records import TunedEncoder
 from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask
-from elmo_bench.types import DataMissingError, Say
+from elmo_bench.types import DataMissingError, Log
 
 
 @dataclass(frozen=True)
@@ -33,27 +33,27 @@ class Prepared:
     directory: Path
 
 
-def prepare(config: RunConfig, say: Say) -> Prepared:
+def prepare(config: RunConfig, log: Log) -> Prepared:
     """Find the data and the encoder, or make them; the run itself computes nothing yet."""
     task = load_task(config.task)
-    corpus = find_corpus(config, say)
+    corpus = find_corpus(config, log)
     words = hash_words(config)
     encoder, tuned = None, None
     if config.elmo.where != "none":
-        encoder, tuned = find_run_encoder(config, say)
+        encoder, tuned = find_run_encoder(config, log)
     data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
     directory = run_directory(config, identity)
     return Prepared(task, corpus, data, encoder, tuned, identity, condition_of(identity), directory)
 
 
-def find_corpus(config: RunConfig, say: Say) -> Corpus:
+def find_corpus(config: RunConfig, log: Log) -> Corpus:
     """The files of the splits that the run reads."""
     splits = ("train", "dev") if config.evaluate.splits == "dev" else sources.SPLITS
-    return sources.prepare(config.task, config.data, config.paths, say, splits)
+    return sources.prepare(config.task, config.data, config.paths, log, splits)
 
 
-def foresee(config: RunConfig, say: Say) -> Path:
+def foresee(config: RunConfig, log: Log) -> Path:
     """The directory of a run, whether it exists or not; no encoder is made.
 
     If the encoder has to be made first, the run cannot be done yet: the encoder's directory replaces its
@@ -61,11 +61,11 @@ def foresee(config: RunConfig, say: Say) -> Path:
     """
     planned = None
     if config.elmo.where != "none":
-        planned = plan_run_encoder(config, say)
+        planned = plan_run_encoder(config, log)
     if planned is None:
-        return prepare(config, say).directory
+        return prepare(config, log).directory
     task = load_task(config.task)
-    data = find_corpus(config, say).fingerprints()
+    data = find_corpus(config, log).fingerprints()
     return run_directory(
         config, identify(config, task.version, data, planned.directory.name, hash_words(config))
     )

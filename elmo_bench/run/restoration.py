@@ -30,8 +30,8 @@ from elmo_bench.types import (
     DamagedFileError,
     DataError,
     DataMissingError,
+    Log,
     Prediction,
-    Say,
     SplitFiles,
     UsageError,
 )
@@ -66,12 +66,12 @@ class Restored:
         everything: Sequence[Example],
         fingerprint: str,
         label: str,
-        say: Say,
+        log: Log,
     ) -> Numbered:
         """Examples of a file, indexed as in this run; the store is opened with the whole file."""
         layers: LayerSource = no_layers
         if self.prepared.encoder is not None:
-            store = build_store(self.config, self.prepared.encoder, say)
+            store = build_store(self.config, self.prepared.encoder, log)
             layers = store.open(fingerprint, sentences_of(self.prepared.task, everything), label).batch
         indexed = number_examples(self.prepared.task, examples, self.vocabularies)
         return Numbered(indexed, layers, self.config.task.training.batch_size)
@@ -84,7 +84,7 @@ class Numbered(FileOrderBatches):
         yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)
 
 
-def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
+def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
     """The run of a directory; refused if any of its inputs has changed."""
     result = directory / RUN_RECORD
     if not result.is_file():
@@ -100,7 +100,7 @@ def restore(directory: Path, places: Mapping[str, Path], say: Say) -> Restored:
     config = read_config(RunConfig, brought_up(moved(record.config, places)), "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
-    prepared = prepare(config, say)
+    prepared = prepare(config, log)
     check_identity(result, record, prepared)
     training = read_examples(prepared.task, prepared.corpus)["train"]
     chosen = choose_examples("train", training, config.data, config.limit)
@@ -153,10 +153,10 @@ def read_file(run: Restored, paths: Sequence[Path], format_name: str | None) -> 
 
 
 def predict_file(
-    run: Restored, paths: Sequence[Path], examples: Sequence[Example], say: Say
+    run: Restored, paths: Sequence[Path], examples: Sequence[Example], log: Log
 ) -> list[Prediction]:
     """The predictions of the run's head for the examples of a file, computed as for its test set."""
     label = f"{run.record.task} {paths[0].name}"
     return predict(
-        run.module, run.open(examples, examples, hash_files(paths), label, say), run.config.trainer
+        run.module, run.open(examples, examples, hash_files(paths), label, log), run.config.trainer
     )

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from elmo_bench.config import TrackingConfig
-from elmo_bench.types import Say
+from elmo_bench.types import Log
 
 
 @dataclass(frozen=True)
@@ -79,9 +79,9 @@ class WandbTracker:
 class SafeTracker:
     """Wraps a tracker and turns its failures into warnings."""
 
-    def __init__(self, tracker: Tracker, say: Say) -> None:
+    def __init__(self, tracker: Tracker, log: Log) -> None:
         self._tracker = tracker
-        self._say = say
+        self._log = log
         self._broken = False
 
     def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
@@ -100,14 +100,14 @@ class SafeTracker:
             action()
         except Exception as error:  # no failure of a tracker may cost the result
             self._broken = True
-            self._say(f"warning: tracking failed and is off for this run: {error}")
+            self._log(f"warning: tracking failed and is off for this run: {error}")
 
 
-def build_tracker(config: TrackingConfig, directory: Path, say: Say) -> Tracker:
+def build_tracker(config: TrackingConfig, directory: Path, log: Log) -> Tracker:
     """The configured tracker."""
     if config.kind == "off":
         return NoTracker()
-    return SafeTracker(WandbTracker(config, directory), say)
+    return SafeTracker(WandbTracker(config, directory), log)
 
 
 def has_wandb_key() -> bool:

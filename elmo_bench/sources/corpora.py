@@ -18,7 +18,7 @@ from elmo_bench.config import (
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_files
 from elmo_bench.sources import hub
-from elmo_bench.types import DataMissingError, Say, SplitFiles, UsageError
+from elmo_bench.types import DataMissingError, Log, SplitFiles, UsageError
 
 SPLITS = ("train", "dev", "test")
 SET_BY = {"paths.data": "; ELMO_BENCH_DATA=DIR sets it"}  # in the environment
@@ -39,21 +39,21 @@ class Corpus:
 
 
 def prepare(
-    task: TaskConfig, data: DataConfig, paths: PathsConfig, say: Say, splits: Sequence[str] = SPLITS
+    task: TaskConfig, data: DataConfig, paths: PathsConfig, log: Log, splits: Sequence[str] = SPLITS
 ) -> Corpus:
     """Make sure that the files of a task's corpus exist, and return their paths."""
     name, corpus = choose_corpus(task, data)
     if data.repository and not corpus.hub:
         raise UsageError(f"data.repository: {name} ({data.source}) is not read from the Hub; leave it out")
     if data.source == "sample":
-        root, key = generate_world(paths.cache / "world", say), "paths.cache"
+        root, key = generate_world(paths.cache / "world", log), "paths.cache"
     elif data.source == "files":
         root, key = Path(), "data"
     elif data.source == "open":
         root, key = paths.data, "paths.data"
     elif corpus.hub and (data.repository or not _is_in_place(corpus, paths.local)):
         names = {split: file for split, file in _single_files(corpus).items() if split in splits}
-        root, key = _fetch(name, corpus.hub, names, corpus.get, data.repository, paths, say), "paths.cache"
+        root, key = _fetch(name, corpus.hub, names, corpus.get, data.repository, paths, log), "paths.cache"
     else:
         root, key = paths.local, "paths.local"
     files = {split: _find_split(split, corpus, root, key) for split in splits}
@@ -83,17 +83,17 @@ def choose_corpus(task: TaskConfig, data: DataConfig) -> tuple[str, CorpusConfig
     return name, corpus
 
 
-def generate_world(directory: Path, say: Say) -> Path:
+def generate_world(directory: Path, log: Log) -> Path:
     """The generated world, written once for each version of its generator."""
     from elmo_bench.world import WORLD_VERSION, write_world
 
     target = directory / f"v{WORLD_VERSION}"
 
     def write(partial: Path) -> None:
-        say("writing the generated world")
+        log("writing the generated world")
         write_world(partial)
 
-    return make_once(target, write, say)
+    return make_once(target, write, log)
 
 
 def _is_in_place(corpus: CorpusConfig, root: Path) -> bool:
@@ -108,12 +108,12 @@ def _fetch(
     get: str,
     repository: str | None,
     paths: PathsConfig,
-    say: Say,
+    log: Log,
 ) -> Path:
     """Some splits of the corpus from the Hub, laid out as they would be under paths.local."""
     if repository:
         wanted = wanted.model_copy(update={"repository": repository})
-    return hub.fetch(wanted, names, paths.cache / "hub" / name, get, say)
+    return hub.fetch(wanted, names, paths.cache / "hub" / name, get, log)
 
 
 def _single_files(corpus: CorpusConfig) -> dict[str, str]:

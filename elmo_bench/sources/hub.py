@@ -13,7 +13,7 @@ from typing import Any
 from elmo_bench.config import HubConfig
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.types import DataError, DataMissingError, Say
+from elmo_bench.types import DataError, DataMissingError, Log
 
 NO_LABEL = "-"  # of the SNLI release; a number below zero on the Hub
 FACTS = "hub.json"  # next to the files: their origin, and the number of rows of each
@@ -21,7 +21,7 @@ FACTS = "hub.json"  # next to the files: their origin, and the number of rows of
 Row = dict[str, Any]
 
 
-def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, say: Say) -> Path:
+def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, log: Log) -> Path:
     """A directory with one file per split under the given names; two splits may share a file."""
     local = Path(hub.repository).is_dir()
     if not local and hub.repository.count("/") != 1:  # an id is owner/name
@@ -30,7 +30,7 @@ def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, s
     recipe = hash_value({"hub": hub.model_dump(mode="json"), "names": dict(names), "content": content})
 
     def write(partial: Path) -> None:
-        say(f"reading {describe(hub, local)}, once")
+        log(f"reading {describe(hub, local)}, once")
         counted = {}
         for split, name in names.items():
             if (partial / name).exists():
@@ -51,7 +51,7 @@ def fetch(hub: HubConfig, names: Mapping[str, str], directory: Path, get: str, s
         }
         (partial / FACTS).write_text(json.dumps(facts, indent=1) + "\n", encoding="utf-8")
 
-    return make_once(directory / recipe[:12], write, say)
+    return make_once(directory / recipe[:12], write, log)
 
 
 def describe(hub: HubConfig, local: bool) -> str:

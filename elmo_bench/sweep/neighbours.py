@@ -45,7 +45,7 @@ from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line, print_once
 from elmo_bench.task import Named
-from elmo_bench.types import DataMissingError, Say, UsageError, Words
+from elmo_bench.types import DataMissingError, Log, UsageError, Words
 
 GROUP = "nearest neighbours"  # as plans say
 WORLD = "world"  # the generated world's plain text
@@ -181,11 +181,11 @@ def choose_sentences(command: NeighboursCommand) -> dict[str, str | None] | None
     return command.known.get(command.corpus, {}).get(command.word)
 
 
-def prepare(question: Question, setting: Setting, say: Say) -> Prepared:
+def prepare(question: Question, setting: Setting, log: Log) -> Prepared:
     """Find corpus, encoder and vectors."""
-    corpus = find_sentences(question.corpus, setting.paths, say)
+    corpus = find_sentences(question.corpus, setting.paths, log)
     vectors = find_vectors(question, setting)
-    encoder = find_encoder(setting.encoder, setting.paths, setting.trainer, say)
+    encoder = find_encoder(setting.encoder, setting.paths, setting.trainer, log)
     last = encoder.card.layer_count - 1
     layer = chosen_layer(last if question.layer is None else question.layer, encoder.card.layer_count)
     assert layer is not None
@@ -289,12 +289,12 @@ def place_word(word: str, sentence: Words) -> Occurrence:
     return Occurrence(sentence, sentence.index(word))
 
 
-def find_sentences(name: str, paths: PathsConfig, say: Say) -> Sentences:
+def find_sentences(name: str, paths: PathsConfig, log: Log) -> Sentences:
     """A text file by its path, the generated world's text, or the training text of a task's corpus."""
     if Path(name).is_file():
         return text_of(Path(name).name, [Path(name)])
     if name == WORLD:
-        text = sources.generate_world(paths.cache / "world", say) / "text"
+        text = sources.generate_world(paths.cache / "world", log) / "text"
         return text_of(WORLD, sorted(text.glob("train*")))
     task_name, _, corpus_name = name.partition("/")
     known = list_tasks()
@@ -303,7 +303,7 @@ def find_sentences(name: str, paths: PathsConfig, say: Say) -> Sentences:
             f"{name}: no such file, and no such corpus{nearest(task_name, known)}; give a file of one "
             f"sentence per line, {WORLD}, or TASK/CORPUS as `{spell_command('tasks')}` lists them"
         )
-    return training_text(task_name, corpus_name, paths, say)
+    return training_text(task_name, corpus_name, paths, log)
 
 
 def text_of(name: str, files: list[Path]) -> Sentences:
@@ -311,7 +311,7 @@ def text_of(name: str, files: list[Path]) -> Sentences:
     return Sentences(name, hash_files(files), lambda: read_sentences(files))
 
 
-def training_text(task_name: str, corpus_name: str, paths: PathsConfig, say: Say) -> Sentences:
+def training_text(task_name: str, corpus_name: str, paths: PathsConfig, log: Log) -> Sentences:
     """The sentences of a task's training set, each once."""
     config = read_task(task_name)
     source = next(
@@ -319,7 +319,7 @@ def training_text(task_name: str, corpus_name: str, paths: PathsConfig, say: Say
     )
     data = read_config(DataConfig, {"source": source, "corpus": corpus_name or None}, "data")
     task = load_reader(config)
-    corpus = sources.prepare(config, data, paths, say)
+    corpus = sources.prepare(config, data, paths, log)
 
     def read_named() -> Iterator[tuple[str, Words]]:
         for example in task.read(corpus.files["train"]):

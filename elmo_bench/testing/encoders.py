@@ -20,7 +20,7 @@ from elmo_bench.encoders.protocol import (
     Layers,
     PlannedEncoder,
 )
-from elmo_bench.types import Words, say_on_stderr
+from elmo_bench.types import Words, log_to_stderr
 
 PLAIN = ("The", "old", "bank", "of", "the", "river", "opened", "at", "9", ",", "said", "Mary", ".")
 UNUSUAL = (
@@ -84,7 +84,7 @@ def temporary_context(directory: Path) -> EncoderContext:
     """A context that creates everything below one directory."""
     paths = PathsConfig.model_validate({name: directory / name for name in PathsConfig.model_fields})
     trainer = TrainerConfig(accelerator="cpu", devices=1, precision="32-true")
-    return EncoderContext("checked", paths, trainer, say_on_stderr)
+    return EncoderContext("checked", paths, trainer, log_to_stderr)
 
 
 def check_settings(plugin: EncoderPlugin) -> None:

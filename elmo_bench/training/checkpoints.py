@@ -9,7 +9,7 @@ import pytorch_lightning as pl
 
 from elmo_bench.files import move_into_place
 from elmo_bench.hashing import hash_file
-from elmo_bench.types import Say
+from elmo_bench.types import Log
 
 _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
 
@@ -17,9 +17,9 @@ _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")
 class CheckpointDirectory:
     """The newest state of one training; a file's name contains the hash of its content."""
 
-    def __init__(self, directory: Path, say: Say) -> None:
+    def __init__(self, directory: Path, log: Log) -> None:
         self._directory = directory
-        self._say = say
+        self._log = log
 
     def save(self, trainer: pl.Trainer) -> None:
         """Write the trainer's state, then drop older ones."""
@@ -41,7 +41,7 @@ class CheckpointDirectory:
             match = _NAME.fullmatch(path.name)
             if match and _hash(path) == match[2]:
                 return path
-            self._say(f"warning: {path} is damaged and is skipped; training resumes from an earlier state")
+            self._log(f"warning: {path} is damaged and is skipped; training resumes from an earlier state")
             path.replace(path.with_suffix(".damaged"))
         return None
 

@@ -254,7 +254,7 @@ def test_carried_state_changes_what_follows_and_keeps_idle_rows(tmp_path: Path) 
 
 def test_carried_state_is_offered_in_single_precision_only(tmp_path: Path) -> None:
     save_bilm(_model(PLAIN), tmp_path)
-    with pytest.raises(UsageError, match="float32 only"):
+    with pytest.raises(UsageError, match="carried state needs float32"):
         load_embedder(tmp_path, state="carry", precision="bfloat16")
 
 

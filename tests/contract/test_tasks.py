@@ -31,7 +31,7 @@ def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @cache
 def examples_of(task: str, root: Path, split: str) -> tuple[AnyTask, tuple[Example, ...]]:
     config = run_config(f"task={task}", root=root)
-    corpus = sources.prepare(config.task, config.data, config.paths, say=lambda _: None)
+    corpus = sources.prepare(config.task, config.data, config.paths, log=lambda _: None)
     plugin = load_task(config.task)
     return plugin, tuple(plugin.read(corpus.files[split]))
 

@@ -181,12 +181,12 @@ def test_a_sentence_of_another_file_is_named(tmp_path: Path) -> None:
 
 def test_the_size_is_told_before_filling_and_never_again(tmp_path: Path) -> None:
     said: list[str] = []
-    make_store(tmp_path, say=said.append).open("data", TEXT)
+    make_store(tmp_path, log=said.append).open("data", TEXT)
     tokens = sum(map(len, set(TEXT)))
     assert len(said) == 1
     assert f"{tokens:,} tokens x 40 bytes = {in_units(tokens * 40)} from encoder company" in said[0]
     assert f"free in {tmp_path}" in said[0]
-    make_store(tmp_path, say=said.append).open("data", TEXT)
+    make_store(tmp_path, log=said.append).open("data", TEXT)
     assert len(said) == 1
 
 

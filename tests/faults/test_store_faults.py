@@ -50,9 +50,9 @@ def whole(tmp_path: Path) -> Path:
     return root
 
 
-def fill(root: Path, say: Callable[[str], None] = lambda message: None) -> CompanyEncoder:
+def fill(root: Path, log: Callable[[str], None] = lambda message: None) -> CompanyEncoder:
     encoder = CompanyEncoder()
-    unit = Store(root, CARD, lambda: encoder, progress=False, say=say).open("data", TEXT)
+    unit = Store(root, CARD, lambda: encoder, progress=False, log=log).open("data", TEXT)
     reference = Store(root, CARD, CompanyEncoder, mode="off", progress=False).open("data", TEXT)
     for words in set(TEXT):
         assert torch.equal(unit.layers(words), reference.layers(words))
@@ -116,7 +116,7 @@ def test_killed_again_and_again_while_encoding(tmp_path: Path, whole: Path) -> N
     root = tmp_path / "killed"
     finished = []
     for _ in range(3):
-        opening = Store(root, CARD, Fatal, progress=False, say=lambda message: None).open
+        opening = Store(root, CARD, Fatal, progress=False, log=lambda message: None).open
         assert in_child(lambda opening=opening: opening("data", TEXT)) == -signal.SIGKILL
         finished.append(len(list(root.rglob("*.sha256"))))
     assert 0 < finished[0] < finished[1] < finished[2] < len(list(whole.rglob("*.sha256")))
@@ -222,7 +222,7 @@ def test_two_processes_fill_once(tmp_path: Path, whole: Path) -> None:
             return super().layers(sentences)
 
     def filling() -> None:
-        Store(root, CARD, Logging, progress=False, say=lambda message: None).open("data", TEXT)
+        Store(root, CARD, Logging, progress=False, log=lambda message: None).open("data", TEXT)
 
     children = [multiprocessing.get_context("fork").Process(target=filling) for _ in range(3)]
     for child in children:
@@ -287,7 +287,7 @@ def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whol
     def filling() -> None:
         resource.setrlimit(resource.RLIMIT_FSIZE, (4000, 4000))
         try:
-            Store(whole, CARD, CompanyEncoder, progress=False, say=lambda text: None).open("data", TEXT)
+            Store(whole, CARD, CompanyEncoder, progress=False, log=lambda text: None).open("data", TEXT)
         except BenchError as error:
             message.write_text(str(error))
 

@@ -71,7 +71,7 @@ def train(directory: Path, scores: Sequence[float], epochs: int = 100, **setting
         most_updates=epochs * batches.epoch_length,
         score=score,
         higher_is_better=True,
-        say=lambda _: None,
+        log=lambda _: None,
         observe=lambda _: None,
     )
     module = TaskModule(ToyHead(), Injection(ELMO, 0, 0), training, 0.0, 1)  # type: ignore[arg-type]

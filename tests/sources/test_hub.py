@@ -64,8 +64,8 @@ def tagged_repository(directory: Path, sentences: list[Any] = SENTENCES) -> Path
 
 def fetch(wanted: HubConfig, repository: Path | str, root: Path, said: list[str] | None = None) -> Path:
     names = {split: f"own/{split}.txt" for split in SPLITS}
-    say = (said if said is not None else []).append
-    return hub.fetch(wanted.model_copy(update={"repository": str(repository)}), names, root, "ask", say)
+    log = (said if said is not None else []).append
+    return hub.fetch(wanted.model_copy(update={"repository": str(repository)}), names, root, "ask", log)
 
 
 def test_class_numbers_become_tags_in_columns(tmp_path: Path) -> None:

@@ -18,7 +18,7 @@ from elmo_bench.bilm.training.module import PretrainingModule
 from elmo_bench.bilm.training.perplexity import Figures
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.stopping import StopRequest
-from elmo_bench.types import InterruptedRunError, Say
+from elmo_bench.types import InterruptedRunError, Log
 
 SECONDS_BETWEEN_LINES = 30.0  # where nobody watches a bar
 SMOOTHING = 0.98  # of the training loss that is shown
@@ -37,10 +37,10 @@ class Curve(pl.Callback):
         patience: int | None,
         first_epoch: int,  # its steps
         measure: Callable[[], Figures],
-        say: Say,
+        log: Log,
     ) -> None:
         self._every, self._patience, self._first_epoch = every, patience, first_epoch
-        self._measure, self._say = measure, say
+        self._measure, self._log = measure, log
         self._clock = time.monotonic()
         self._seconds_before = 0.0  # in earlier sessions
         self.rows: list[dict[str, float]] = []
@@ -100,7 +100,7 @@ class Curve(pl.Callback):
         }
         self.rows.append(row)
         if trainer.is_global_zero:
-            self._say(
+            self._log(
                 f"step {step}: {self.tokens / 1e6:.2f} M tokens, training loss "
                 f"{(row['loss_forward'] + row['loss_backward']) / 2:.3f}, "
                 f"perplexity on part of the held-out text {perplexity.average:.1f}"
@@ -120,8 +120,8 @@ class Curve(pl.Callback):
 class Progress(pl.Callback):
     """A bar on a terminal; elsewhere a line now and then."""
 
-    def __init__(self, limits: LimitsConfig, say: Say) -> None:
-        self._limits, self._say = limits, say
+    def __init__(self, limits: LimitsConfig, log: Log) -> None:
+        self._limits, self._log = limits, log
         self._bar: tqdm[None] | None = None
         self._loss: float | None = None
         self._start = self._told = 0.0
@@ -148,7 +148,7 @@ class Progress(pl.Callback):
         elif trainer.is_global_zero and now - self._told >= SECONDS_BETWEEN_LINES:
             self._told = now
             left = self._seconds_left(now, trainer.global_step, pl_module.steps)
-            self._say(
+            self._log(
                 f"step {trainer.global_step} of {pl_module.steps}: {self._describe(now)}, "
                 f"{left / 60:.0f} min left"
             )

@@ -48,7 +48,7 @@ from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
-from elmo_bench.types import DamagedFileError, Say, UsageError
+from elmo_bench.types import DamagedFileError, Log, UsageError
 
 RECORD_FILE = "record.json"
 
@@ -70,25 +70,25 @@ class Pretraining:
     environment: Mapping[str, Any] = field(default_factory=dict)
 
 
-def pretrain(run: Pretraining, say: Say) -> Path:
+def pretrain(run: Pretraining, log: Log) -> Path:
     """Train until the end or a limit and write the model; the same call goes on where this one stops."""
     keep_freed_memory()
     is_first = getattr(rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
     if not is_first:
-        say = _keep_quiet
+        log = _keep_quiet
     identity = _identity(run)
     if is_finished(run.target, identity):
-        say(f"{run.target} is already trained")
+        log(f"{run.target} is already trained")
         return run.target
     run.work.mkdir(parents=True, exist_ok=True)
     # The first process holds the lock for all.
     lock = waiting_lock(
-        run.work.with_name(f"{run.work.name}.lock"), f"{run.target.name} is being trained", say
+        run.work.with_name(f"{run.work.name}.lock"), f"{run.target.name} is being trained", log
     )
     with lock if is_first else nullcontext():
         if not is_finished(run.target, identity):
             _check_work(run.work, identity)
-            _train(run, identity, say)
+            _train(run, identity, log)
     if is_finished(run.target, identity):
         shutil.rmtree(run.work, ignore_errors=True)
     return run.target
@@ -148,9 +148,9 @@ def _check_work(work: Path, identity: str) -> None:
     write_atomically(path, identity.encode())
 
 
-def _train(run: Pretraining, identity: str, say: Say) -> None:
+def _train(run: Pretraining, identity: str, log: Log) -> None:
     config = run.config.bilm
-    with waiting_lock(run.work / "encoding.lock", "the text is being numbered", say):
+    with waiting_lock(run.work / "encoding.lock", "the text is being numbered", log):
         text = encode_shards(run.corpus.train, run.work / "train")
         heldout = encode_shards(run.corpus.heldout, run.work / "heldout")
     model = _starting_model(run, text)
@@ -159,24 +159,24 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
     steps = _count_steps(config, reader)
     part = heldout.spread(config.curve_tokens)
 
-    say(
+    log(
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
     if run.streams:
-        say("measuring perplexity before training")
+        log("measuring perplexity before training")
     before = _measure_streams(run, model)
     curve = Curve(
-        config.curve_every, config.patience, reader.steps(0), lambda: measure_fresh(model, part), say
+        config.curve_every, config.patience, reader.steps(0), lambda: measure_fresh(model, part), log
     )
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
-    finished_steps = _fit(run, module, reader, curve, say)
+    finished_steps = _fit(run, module, reader, curve, log)
     if not module.is_writer:
         return
     if curve.best_row is not None:
         module.load_state_dict(curve.best_state)
-    figures = _measure_finally(run, model, heldout, before, say)
+    figures = _measure_finally(run, model, heldout, before, log)
     progress = {
         "finished": finished_steps >= steps or curve.is_exhausted,
         "stopped": "patience" if curve.is_exhausted else "cap",
@@ -196,19 +196,19 @@ def _train(run: Pretraining, identity: str, say: Say) -> None:
 
 
 def _measure_finally(
-    run: Pretraining, model: LanguageModel, heldout: EncodedText, before: dict[str, Perplexity], say: Say
+    run: Pretraining, model: LanguageModel, heldout: EncodedText, before: dict[str, Perplexity], log: Log
 ) -> dict[str, Any]:
     """Round as the files will be, then measure: each text by itself, or the held-out text as a whole."""
     if run.config.bilm.storage == "float16":
         round_to_half(model)
-    say("measuring perplexity on the held-out text")
+    log("measuring perplexity on the held-out text")
     if not before:
         perplexity = measure_perplexity(model, heldout)
-        say(describe_perplexity(perplexity))
+        log(describe_perplexity(perplexity))
         return {"heldout": asdict(perplexity)}
     after = _measure_streams(run, model)
     for name in before:
-        say(f"{name}: {describe_change(before[name], after[name])}")
+        log(f"{name}: {describe_change(before[name], after[name])}")
     return {
         "streams": {name: {"before": asdict(before[name]), "after": asdict(after[name])} for name in before}
     }
@@ -301,10 +301,10 @@ class StepSource(IterableDataset[TextBatch]):
             epoch, step = epoch + 1, step - steps
 
 
-def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Curve, say: Say) -> int:
+def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Curve, log: Log) -> int:
     """Train from the newest checkpoint to the end or a limit; gives the steps done in all."""
     trainer_config, limits = run.config.trainer, run.config.limits
-    checkpoints = CheckpointDirectory(run.work / "checkpoints", say)
+    checkpoints = CheckpointDirectory(run.work / "checkpoints", log)
     if trainer_config.threads is not None:
         torch.set_num_threads(trainer_config.threads)
     with quiet_lightning():
@@ -315,7 +315,7 @@ def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Cur
             gradient_clip_val=module.config.descent.clip,
             callbacks=[
                 curve,
-                Progress(limits, say),
+                Progress(limits, log),
                 Watch(checkpoints, trainer_config.checkpoint_seconds, limits),
             ],
             logger=False,
@@ -325,7 +325,7 @@ def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Cur
         )
         newest = checkpoints.newest()
         if newest:
-            say(f"going on from {newest.name}")
+            log(f"going on from {newest.name}")
         loader = DataLoader(StepSource(reader, trainer), batch_size=None)
         trainer.fit(module, loader, ckpt_path=newest, weights_only=True)
     module.is_writer = trainer.is_global_zero
