@@ -47,6 +47,7 @@ RECIPES = {
         instead=(("docs/gains.svg", "{tmp}/gains.svg"),), expected="| NER (wikigold) |", here=True
     ),
     "python -m elmo_bench summary --source sample --task ner": Recipe(expected="ner on world", here=True),
+    "python -m elmo_bench findings --source open": Recipe(expected="Table 1: six tasks", here=True),
     "python run.py -m task=ner elmo=none,paper seed=1,2,3": Recipe(QUICK, expected="6 of 6 jobs done"),
     "python run.py -m task=ner elmo=none,paper,last,first": Recipe(QUICK, expected="4 of 4 jobs done"),
     "python run.py task=ner data=files data.train=train.conll data.dev=dev.conll data.test=test.conll": (
