@@ -18,6 +18,7 @@ TINY = (
     "limit=30",
     "task.training.epochs=3",
     "task.training.patience=3",
+    "task.training.evaluate_every=null",
 )
 
 
