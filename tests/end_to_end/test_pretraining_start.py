@@ -115,7 +115,7 @@ def test_the_words_to_predict_can_be_those_of_another_model(root: Path, tmp_path
     assert json.loads(record.read_text())["heldout"]["oov_rate"] > 0.2  # b and c
 
 
-def test_words_to_predict_beside_a_start_are_refused(root: Path, tmp_path: Path) -> None:
+def test_words_to_predict_with_a_start_are_refused(root: Path, tmp_path: Path) -> None:
     words = root / "models" / "tiny" / "vocabulary.txt"
-    with pytest.raises(BenchError, match="vocabulary: expected null beside start"):
+    with pytest.raises(BenchError, match="vocabulary: expected null"):
         go_on(root, f"vocabulary={words}", f"paths.models={tmp_path}", f"paths.runs={tmp_path}")
