@@ -121,7 +121,7 @@ def test_again_it_is_done_and_stopped_it_ends_the_same(
     assert "already trained" in capsys.readouterr().out
     finetune_one(finetuning(root, "name=stopped", "limits.steps=3"))
     finetune_one(finetuning(root, "name=stopped"))
-    assert "going on from step-000000003" in capsys.readouterr().out
+    assert "resuming from step-000000003" in capsys.readouterr().out
     for name in ("weights.safetensors", "softmax.safetensors"):
         assert (tuned / name).read_bytes() == (root / "models" / "stopped" / name).read_bytes()
 
@@ -159,7 +159,7 @@ def test_a_patient_training_that_was_stopped_ends_the_same(
     stopped = finetuning(root, *PATIENT, "name=halved", f"limits.steps={best + 2}")
     finetune_one(stopped)
     halved = finetune_one(finetuning(root, *PATIENT, "name=halved")).parent
-    assert f"going on from step-{best + 2:09}" in capsys.readouterr().out
+    assert f"resuming from step-{best + 2:09}" in capsys.readouterr().out
     assert (whole / "weights.safetensors").read_bytes() == (halved / "weights.safetensors").read_bytes()
 
 

@@ -103,7 +103,7 @@ def test_all_text_is_read_whatever_part_of_the_examples_a_run_learns_from(root: 
 def test_an_interrupted_fine_tuning_goes_on_in_the_run(root: Path) -> None:
     finetuning(root, "limits.steps=1")
     outcome, said = do(tuned_run(root))
-    assert any("going on from step-000000001" in line for line in said)
+    assert any("resuming from step-000000001" in line for line in said)
     assert outcome.record == read_record(outcome.directory / "result.json")
 
 

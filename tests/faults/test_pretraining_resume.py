@@ -110,7 +110,7 @@ def test_a_killed_run_ends_with_the_same_model(
     assert stop(signal.SIGTERM, 0.0, killed) == 130
     capsys.readouterr()
     pretrain_one(values(corpus, tmp_path / "killed", *overrides))
-    assert "going on from step-" in capsys.readouterr().out
+    assert "resuming from step-" in capsys.readouterr().out
     assert content(tmp_path / "killed") == content(whole)
     assert not (tmp_path / "killed" / "runs" / "pretraining" / "tiny").exists()
 

@@ -325,7 +325,7 @@ def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Cur
         )
         newest = checkpoints.newest()
         if newest:
-            log(f"going on from {newest.name}")
+            log(f"resuming from {newest.name}")
         loader = DataLoader(StepSource(reader, trainer), batch_size=None)
         trainer.fit(module, loader, ckpt_path=newest, weights_only=True)
     module.is_writer = trainer.is_global_zero
