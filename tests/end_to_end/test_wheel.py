@@ -184,7 +184,8 @@ def test_the_report_is_that_of_the_clone(
 
 
 def named_alike(text: str) -> str:
-    """A text with the commands of an installed package."""
+    """A text with the commands of an installed package; LaTeX and Markdown escape underscores."""
     for of_a_clone, installed in INSTALLED.items():
-        text = text.replace(of_a_clone, installed)
+        for spelled in (of_a_clone, of_a_clone.replace("_", r"\_")):
+            text = text.replace(spelled, installed)
     return text
