@@ -28,23 +28,14 @@ def name_commands(text: str) -> str:
 
 def spell_run(words: Sequence[str], sweep: bool = False) -> str:
     """`python run.py ...` in a clone, `elmo-bench run ...` elsewhere; a sweep has -m."""
-    return _spell("run", ["-m"] if sweep else [], words)
-
-
-def spell_pretrain(words: Sequence[str]) -> str:
-    """`python pretrain.py ...` in a clone, `elmo-bench pretrain ...` elsewhere."""
-    return _spell("pretrain", [], words)
+    program = ["python", "run.py"] if _in_clone() else [PROGRAM, "run"]
+    return shlex.join([*program, *(["-m"] if sweep else []), *_directories(), *words])
 
 
 def spell_command(name: str, words: Sequence[str] = ()) -> str:
     """`python -m elmo_bench NAME ...` in a clone, `elmo-bench NAME ...` elsewhere."""
     program = ["python", "-m", "elmo_bench"] if _in_clone() else [PROGRAM]
     return shlex.join([*program, name, *_directories(), *words])
-
-
-def _spell(script: str, flags: Sequence[str], words: Sequence[str]) -> str:
-    program = ["python", f"{script}.py"] if _in_clone() else [PROGRAM, script]
-    return shlex.join([*program, *flags, *_directories(), *words])
 
 
 def _in_clone() -> bool:

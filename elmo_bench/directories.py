@@ -1,6 +1,6 @@
 """The directories of configuration files: `conf` of this package and of installed ones, and the user's own.
 
-Only tasks and encoders that these directories register are ever called.
+Their files name the classes of tasks and encoders by dotted paths, which `elmo_bench/plugins.py` checks.
 """
 
 from __future__ import annotations
