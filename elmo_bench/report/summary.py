@@ -24,8 +24,8 @@ def summarise(records: Sequence[Record]) -> str:
     for key, group in groupby(sorted(records, key=place), key=place):
         task, source, corpus, size = key
         runs = list(group)
-        tried_out = ", tried out on a few examples" if any(run.debug for run in runs) else ""
-        tables.append(f"{task} on {corpus} ({source}, size {size}{tried_out})\n" + _table(runs))
+        shortened = ", shortened by debug=fast" if any(run.debug for run in runs) else ""
+        tables.append(f"{task} on {corpus} ({source}, size {size}{shortened})\n" + _table(runs))
     return "\n\n".join(tables)
 
 

@@ -27,7 +27,7 @@ def print_outcome(outcome: Outcome, typed: Sequence[str]) -> None:
     for split, scores in record.scores.items():
         print(f"  {split:4}  {describe_scores(record.metric, scores, record.examples[split])}")
     if met_cap(record):
-        print(f"  {MARK}: training reached its cap on epochs; task.training.epochs=N raises it")
+        print(f"  {MARK}: training met its cap on epochs; task.training.epochs=N raises it")
     for point, learnt in record.learnt.items():
         weights = " ".join(f"{weight:.3f}" for weight in learnt["weights"])
         print(f"  ELMo at {point}: layer weights {weights}, gamma {learnt['gamma']:.3f}")

@@ -84,12 +84,12 @@ def plan_jobs(jobs: Sequence[Overrides], locate: Callable[[Overrides], Target]) 
 
 def describe_plan(plan: Plan) -> str:
     """One line per run, then the totals."""
-    shared = set.intersection(*(set(job.overrides) for job in plan.jobs)) if len(plan.jobs) > 1 else set()
+    described = [_without_plan(job.overrides) for job in plan.jobs]
+    shared = set.intersection(*map(set, described)) if len(described) > 1 else set()
     lines = []
-    common = [word for word in plan.jobs[0].overrides if word in shared]
-    if common := [word for word in common if not word.lstrip("+").startswith("plan=")]:
+    if common := [word for word in described[0] if word in shared]:
         lines.append(f"every run: {' '.join(common)}")
-    for job in plan.jobs:
+    for job, words in zip(plan.jobs, described, strict=True):
         if job.target is None:
             status = "cannot run"
         elif job.target.done:
@@ -97,9 +97,14 @@ def describe_plan(plan: Plan) -> str:
         else:
             seconds = job.target.seconds
             status = "missing, time unknown" if seconds is None else f"missing, {describe_time(seconds)}"
-        words = " ".join(word for word in job.overrides if word not in shared)
-        lines.append(f"  {status:22} {words}{f'  ({job.error})' if job.error else ''}")
+        own = " ".join(word for word in words if word not in shared)
+        lines.append(f"  {status:22} {own}{f'  ({job.error})' if job.error else ''}")
     return "\n".join([*lines, *describe_sum(plan)])
+
+
+def _without_plan(overrides: Overrides) -> Overrides:
+    """The overrides that describe the job itself."""
+    return [word for word in overrides if word.lstrip("+").partition("=")[0] != "plan"]
 
 
 def describe_sum(plan: Plan) -> list[str]:

@@ -63,4 +63,4 @@ def test_a_run_at_its_cap_says_so(
     stopped: str, marked: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     print_outcome(Outcome("already done", make_record("ner", 1, 20, NONE, stopped=stopped), tmp_path), ())
-    assert ("not converged: training reached its cap" in capsys.readouterr().out) == marked
+    assert ("not converged: training met its cap" in capsys.readouterr().out) == marked

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -54,6 +55,14 @@ def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:
         JobEnd(["done", "b"], 0, "", "b.json"),
         JobEnd(["broken", "e"], 3, "no such file"),
     ]
+
+
+def test_a_plan_does_not_describe_jobs_by_the_word_that_asks_for_it() -> None:
+    words = ["plan=true", "+plan=1", "++plan=yes"]
+    single = plan_jobs([["short", "a"]], place)
+    jobs = tuple(replace(job, overrides=[*job.overrides, *words]) for job in single.jobs)
+    asked = replace(single, jobs=jobs)
+    assert describe_plan(asked) == describe_plan(single)
 
 
 def test_hours_come_from_runs_of_the_same_kind(tmp_path: Path) -> None:
