@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -35,8 +36,14 @@ def check_names() -> None:
 
 def list_plugins(group: str) -> dict[str, str]:
     """The dotted path of the class that each file of a group names."""
-    named = {name: _read_file(path, resolve=False) for name, path in list_choices(group).items()}
-    return {name: str(values["plugin"]) for name, values in named.items() if "plugin" in values}
+    named = {name: _read_plugin(path, path.stat().st_mtime_ns) for name, path in list_choices(group).items()}
+    return {name: plugin for name, plugin in named.items() if plugin is not None}
+
+
+@cache
+def _read_plugin(path: Path, _changed: int) -> str | None:
+    plugin = _read_file(path, resolve=False).get("plugin")
+    return None if plugin is None else str(plugin)
 
 
 def list_tasks() -> list[str]:

@@ -1,4 +1,8 @@
-"""Load plug-ins by their dotted paths; no code in the package contains names of tasks or encoders."""
+"""Load the plug-ins that configuration files name; no code in the package names a task or an encoder.
+
+The configuration of a run may come from a stranger's record. A dotted path is therefore imported only if a
+file of conf, of an installed package or of a directory given with --config-dir names it.
+"""
 
 from __future__ import annotations
 
@@ -9,6 +13,7 @@ from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
 
+from elmo_bench.catalog import list_plugins
 from elmo_bench.config import TaskConfig, explain_validation, nearest
 from elmo_bench.task import AnyTask, Task
 from elmo_bench.types import UsageError
@@ -18,7 +23,7 @@ Plugin = TypeVar("Plugin")
 
 def load_task(config: TaskConfig) -> AnyTask:
     """The plug-in that a task's file names, with its settings checked."""
-    plugin: type[AnyTask] = find_class(config.plugin, Task, "task.plugin")
+    plugin: type[AnyTask] = find_class(config.plugin, Task, "task")
     return fill_settings(plugin, config.settings, "task.settings")
 
 
@@ -27,15 +32,21 @@ def load_reader(config: TaskConfig) -> AnyTask:
     return load_task(config.model_copy(update={"settings": {**config.settings, **config.text}}))
 
 
-def find_class(path: str, base: type[Any], key: str) -> type[Any]:
-    """The class at a dotted path, checked to declare itself a subclass of `base` before it is called."""
+def find_class(path: str, base: type[Any], group: str) -> type[Any]:
+    """The class that a file of the group names, checked to be a subclass of `base` before it is called."""
+    if path not in list_plugins(group).values():
+        raise UsageError(
+            f"{group}.plugin={path}: no file of conf/{group} names this class, so it is not imported; name "
+            f"it in a file {group}/NAME.yaml in a directory of your own, and give that with --config-dir DIR"
+        )
+    return import_class(path, base, f"{group}.plugin")
+
+
+def import_class(path: str, base: type[Any], key: str) -> type[Any]:
+    """The class at a dotted path of a configuration file."""
     module_name, _, class_name = path.rpartition(".")
     try:
         found = getattr(importlib.import_module(module_name), class_name)
-    except ModuleNotFoundError as error:
-        raise UsageError(
-            f"{key}={path}: cannot be loaded ({error}); --config-dir DIR names a directory of your own"
-        ) from error
     except (ImportError, AttributeError, ValueError) as error:
         raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
     if not isinstance(found, type) or found is base or base not in found.__mro__:

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import importlib
 from abc import ABC
 from dataclasses import dataclass
 from typing import Literal
 
 import pytest
 
-from elmo_bench.plugins import fill_settings, find_class, load_task
+from elmo_bench.catalog import list_plugins
+from elmo_bench.encoders.find import load_plugin
+from elmo_bench.encoders.protocol import EncoderPlugin
+from elmo_bench.plugins import fill_settings, find_class, import_class, load_task
+from elmo_bench.task import Task
 from elmo_bench.types import UsageError
 from tests.support.composition import run_config
 
@@ -35,7 +40,7 @@ def call_me(**_: object) -> None:
 
 
 def test_a_class_that_declares_itself_is_found() -> None:
-    assert find_class(f"{__name__}.Sized", Base, "encoder.plugin") is Sized
+    assert import_class(f"{__name__}.Sized", Base, "encoder.plugin") is Sized
 
 
 @pytest.mark.parametrize(
@@ -51,14 +56,30 @@ def test_a_class_that_declares_itself_is_found() -> None:
 )
 def test_whatever_else_a_path_leads_to_is_refused(path: str, message: str) -> None:
     with pytest.raises(UsageError, match=rf"^encoder\.plugin={path}: {message}"):
-        find_class(path, Base, "encoder.plugin")
+        import_class(path, Base, "encoder.plugin")
 
 
 def test_a_task_plug_in_is_checked_before_it_is_called() -> None:
-    config = run_config("task=ner").task.model_copy(update={"plugin": f"{__name__}.call_me", "settings": {}})
     with pytest.raises(UsageError, match=r"expected a subclass of elmo_bench\.task\.Task"):
-        load_task(config)
+        import_class(f"{__name__}.call_me", Task, "task.plugin")
     assert not CALLED
+
+
+def test_only_classes_that_a_file_names_are_imported(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = run_config("task=ner")
+    monkeypatch.setattr(importlib, "import_module", pytest.fail)
+    task = config.task.model_copy(update={"plugin": "subprocess.getoutput", "settings": {"cmd": "true"}})
+    with pytest.raises(UsageError, match=r"^task\.plugin=subprocess\.getoutput: no file of conf/task names"):
+        load_task(task)
+    encoder = config.encoder.model_copy(update={"plugin": "runpy.run_path"})
+    with pytest.raises(UsageError, match=r"^encoder\.plugin=runpy\.run_path: no file of conf/encoder names"):
+        load_plugin(encoder)
+
+
+def test_every_class_that_a_file_names_is_imported() -> None:
+    for group, base in (("task", Task), ("encoder", EncoderPlugin)):
+        for path in list_plugins(group).values():
+            assert issubclass(find_class(path, base, group), base)
 
 
 @pytest.mark.parametrize(

@@ -185,7 +185,7 @@ def check_plugins() -> Iterator[Check]:
             if path.startswith(OURS):
                 continue
             try:
-                find_class(path, base, f"{group}.plugin")
+                find_class(path, base, group)
                 yield Check("ok", f"{group} {name}", path)
             except UsageError as error:
                 yield Check("problem", f"{group} {name}", str(error), "docs/EXTENDING.md has an example")

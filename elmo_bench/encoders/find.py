@@ -10,7 +10,7 @@ from elmo_bench.types import Log
 
 def load_plugin(config: EncoderConfig) -> EncoderPlugin:
     """The plug-in that the configuration names, with its settings checked."""
-    kind: type[EncoderPlugin] = find_class(config.plugin, EncoderPlugin, "encoder.plugin")
+    kind: type[EncoderPlugin] = find_class(config.plugin, EncoderPlugin, "encoder")
     return fill_settings(kind, config.settings, "encoder")
 
 

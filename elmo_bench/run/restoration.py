@@ -120,13 +120,14 @@ def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, An
 
 
 def brought_up(config: Mapping[str, Any]) -> dict[str, Any]:
-    """The configuration of a run with the settings of its task that are younger than the run."""
+    """The configuration of a run with the installed code of its task, and settings younger than the run."""
     task = config["task"]
     if task["name"] not in list_tasks():
         return dict(config)
-    as_before = read_task(task["name"]).as_before
-    settings = fill_in(task["settings"], as_before)
-    return {**config, "task": {**task, "settings": settings, "as_before": as_before}}
+    installed = read_task(task["name"])
+    settings = fill_in(task["settings"], installed.as_before)
+    newer = {"plugin": installed.plugin, "settings": settings, "as_before": installed.as_before}
+    return {**config, "task": {**task, **newer}}
 
 
 def check_identity(result: Path, record: Record, prepared: Prepared) -> None:

@@ -33,12 +33,12 @@ def test_every_command_runs(
     command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     installed = [] if "--config-dir" in command else [root / "installed"]
-    with fresh_process(root, root / "library", *installed):
+    with fresh_process(root, *installed):
         code = run_command(command, monkeypatch)
     assert code == 0, capfd.readouterr().err
 
 
 @pytest.mark.parametrize("block", CONTRACTS, ids=lambda block: f"line {block.line}")
 def test_every_contract_holds(block: Block, root: Path) -> None:
-    with fresh_process(root, root / "library", root / "mine"):
+    with fresh_process(root, root / "mine"):
         exec(compile(block.text, PAGE, "exec"), {})

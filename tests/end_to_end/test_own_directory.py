@@ -84,10 +84,10 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Outside:
     write_extensions(root)
     made = Outside(root, {}, {})
     for name, extension in EXTENSIONS.items():
-        with fresh_process(root, root / "library"), redirect_stdout(StringIO()) as printed:
+        with fresh_process(root), redirect_stdout(StringIO()) as printed:
             made.codes[name] = launch("-m", *extension.words, *extension.sweep)
         made.printed[name] = printed.getvalue()
-    with fresh_process(root, root / "library"):
+    with fresh_process(root):
         assert main(["publish", *OWN]) == 0
     return made
 
@@ -95,7 +95,7 @@ def made(tmp_path_factory: pytest.TempPathFactory) -> Outside:
 @pytest.fixture(autouse=True)
 def outside(made: Outside) -> Iterator[None]:
     """Every test begins as a new process in that directory."""
-    with fresh_process(made.root, made.root / "library"):
+    with fresh_process(made.root):
         yield
 
 
@@ -196,7 +196,7 @@ def test_a_finished_run_is_restored(name: str, made: Outside, tmp_path: Path) ->
 def test_a_run_is_not_restored_without_its_directory(made: Outside, capsys: Output) -> None:
     assert main(["predict", str(made.runs("task")[True]), TSV]) == 2
     error = capsys.readouterr().err
-    assert "task.plugin=mood.MoodTask: cannot be loaded" in error
+    assert "task.plugin=mood.MoodTask: no file of conf/task names this class" in error
     assert "--config-dir DIR" in error
 
 

@@ -188,7 +188,7 @@ def test_it_is_validated(root: Path, capsys: pytest.CaptureFixture[str]) -> None
         ("encoder.neighbours=right", "encoder.neighbours: input should be 'left' or 'both', got 'right'"),
         ("encoder.dim=many", "encoder.dim: input should be a valid integer"),
         ("~encoder.dim", "encoder.dim: a value is needed"),
-        ("encoder.plugin=letters_of_a_word.Letters", "expected a subclass of elmo_bench.encoders.protocol"),
+        ("encoder.plugin=letters_of_a_word.Letters", "no file of conf/encoder names this class"),
     ],
 )
 def test_a_wrong_setting_is_named(root: Path, override: str, message: str) -> None:

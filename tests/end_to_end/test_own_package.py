@@ -26,7 +26,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
     root = tmp_path_factory.mktemp("package")
     write_extensions(root)
     install_package(root)
-    with fresh_process(root, root / "installed", root / "library"):
+    with fresh_process(root, root / "installed"):
         assert launch_runs("", ["-m", "+experiment=moods", *WORDS, "seed=1"]) == 0
         assert main(["publish"]) == 0
     return root
@@ -35,7 +35,7 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 @pytest.fixture(autouse=True)
 def outside(root: Path) -> Iterator[None]:
     """Every test begins as a new process next to the package."""
-    with fresh_process(root, root / "installed", root / "library"):
+    with fresh_process(root, root / "installed"):
         yield
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import json
+import string
 import sys
 import tomllib
 from collections.abc import Iterator
@@ -10,6 +10,8 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+import torch
+from transformers import BertConfig, BertModel, BertTokenizer
 
 from elmo_bench import directories
 from tests.support.markdown import code_blocks
@@ -25,61 +27,34 @@ MOODS = {
 CHESS = ("{name} B-PER\nwon O\nin O\nParis B-LOC\n. O\n", "the O\n{thing} O\nis O\n{name} B-PER\n's O\n")
 SPLITS = {"train": 0, "dev": 1, "test": 2}
 
-STAND_IN = '''
-"""The two classes of Hugging Face transformers that an encoder needs, with a model of a few numbers."""
-
-from types import SimpleNamespace
-
-import torch
-
-WIDTH, LAYERS, WINDOW = 8, 2, 64
-
-
-class AutoTokenizer:
-    cls_token_id, sep_token_id, unk_token_id = 1, 2, 3
-
-    @classmethod
-    def from_pretrained(cls, directory):
-        return cls()
-
-    def encode(self, text, add_special_tokens):
-        assert not add_special_tokens
-        pieces = [text[start : start + 3] for start in range(0, len(text), 3)] if text.isprintable() else []
-        return [4 + sum(map(ord, piece)) % 60 for piece in pieces]
-
-
-class AutoModel(torch.nn.Module):
-    def __init__(self):
-        super().__init__()
-        self.config = SimpleNamespace(max_position_embeddings=WINDOW)
-        self.vectors = torch.randn(WINDOW, WIDTH, generator=torch.Generator().manual_seed(1))
-
-    @classmethod
-    def from_pretrained(cls, directory):
-        return cls()
-
-    def forward(self, ids, output_hidden_states):
-        assert output_hidden_states and ids.shape[1] <= WINDOW
-        states = [self.vectors[ids]]
-        for _ in range(LAYERS):
-            states.append(torch.tanh(states[-1] + states[-1].roll(1, dims=1)))
-        return SimpleNamespace(hidden_states=tuple(states))
-'''
-
 
 def write_extensions(root: Path) -> None:
-    """The page's files, corpora of a few sentences, and a stand-in for a BERT and its library."""
+    """The page's files, corpora of a few sentences, and a tiny BERT."""
     for block in code_blocks(PAGE):
         if block.info:
             _write(root / block.info, block.text)
     for split, offset in SPLITS.items():
         _write(root / "mine" / "data" / "mood" / f"{split}.tsv", "".join(_moods(offset)))
         _write(root / "mine" / "data" / "chess" / f"{split}.conll", "\n".join(_chess(offset)))
-    _write(
-        root / "mine" / "models" / "bert" / "config.json",
-        json.dumps({"num_hidden_layers": 2, "hidden_size": 8}),
+    _write_bert(root / "mine" / "models" / "bert")
+
+
+def _write_bert(directory: Path) -> None:
+    """A BERT with random weights that reads words letter by letter."""
+    letters = [*string.ascii_letters, *string.punctuation]
+    pieces = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]", *letters, *(f"##{letter}" for letter in letters)]
+    torch.manual_seed(1)
+    sizes = BertConfig(
+        vocab_size=len(pieces),
+        hidden_size=8,
+        num_hidden_layers=2,
+        num_attention_heads=2,
+        intermediate_size=16,
+        max_position_embeddings=64,
     )
-    _write(root / "library" / "transformers.py", STAND_IN)
+    BertModel(sizes).save_pretrained(directory)
+    numbered = {piece: number for number, piece in enumerate(pieces)}
+    BertTokenizer(vocab=numbered, do_lower_case=False).save_pretrained(directory)
 
 
 def install_package(root: Path) -> Path:
