@@ -155,19 +155,34 @@ def join_vectors(files: Sequence[WordVectors]) -> WordVectors:
 
 def read_vectors(path: Path) -> WordVectors:
     """A text file `word v1 ... vn` as of GloVe or word2vec, plain or gzip; of repeated words the first."""
-    words: dict[str, None] = {}
+    words: list[str] = []
     blocks: list[NDArray[np.float32]] = []
+    for found, block in stream_vectors(path):
+        words += found
+        blocks.append(block)
+    return WordVectors(tuple(words), np.concatenate(blocks))
+
+
+def stream_vectors(path: Path) -> Iterator[tuple[list[str], NDArray[np.float32]]]:
+    """The same, some thousand words at a time, for files that do not fit into memory."""
+    words: set[str] = set()
     dim = 0
     for first, lines in _numbered_batches(path):
         dim = dim or _dimension(path, first, lines[0])
         found, block = _parse(path, first, lines, dim)
         fresh = {word: row for row, word in reversed(list(enumerate(found))) if word not in words}
         rows = sorted(fresh.values())
-        words.update((found[row], None) for row in rows)
-        blocks.append(block[rows])
+        words.update(fresh)
+        yield [found[row] for row in rows], block[rows]
     if not words:
         raise fault(path, 1, "a word and its vector", "an empty file")
-    return WordVectors(tuple(words), np.concatenate(blocks))
+
+
+def read_dimension(path: Path) -> int:
+    """The dimension of a file's vectors, from its first line."""
+    for first, lines in _numbered_batches(path):
+        return _dimension(path, first, lines[0])
+    raise fault(path, 1, "a word and its vector", "an empty file")
 
 
 def _numbered_batches(path: Path) -> Iterator[tuple[int, list[bytes]]]:

@@ -44,7 +44,14 @@ def files(root: Path) -> dict[str, dict[str, Any]]:
         "directory": {"directory": model},
         "weights": {"options": model / "options.json", "weights": model / "weights.safetensors"},
         "file": {"file": vectors},
+        "vectors": {"vectors": vectors, "weights": write_cove(root / "files" / "cove.pth", dim=2)},
     }
+
+
+def write_cove(path: Path, dim: int) -> Path:
+    lstm = torch.nn.LSTM(dim, 5, num_layers=2, bidirectional=True)
+    torch.save(lstm.state_dict(), path, _use_new_zipfile_serialization=False)
+    return path
 
 
 def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[EncoderPlugin, EncoderContext]:
@@ -56,8 +63,8 @@ def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[Enc
     tiny = ["bilm@encoder.bilm=tiny"] if name in ("sample", "untrained") else []
     config = run_config("task=ner", f"encoder={name}", *mandatory.get(name, ()), *tiny, root=root)
     settings = config.encoder.settings
-    for key, small in files.items():
-        if key in settings:
+    for small in files.values():
+        if small.keys() <= settings.keys():
             settings |= small
     values = {"name": name, "plugin": config.encoder.plugin, **settings}
     context = EncoderContext(name, config.paths, config.trainer, lambda message: None)
@@ -123,12 +130,12 @@ def test_an_unknown_setting_is_refused(name: str, root: Path, files: dict[str, d
         load_plugin(config)
 
 
-@pytest.mark.parametrize("name", ["file", "model", "original", "small", "small_open", "words"])
+@pytest.mark.parametrize("name", ["cove", "file", "model", "original", "small", "small_open", "words"])
 def test_a_missing_file_is_named_with_its_key(
     name: str, root: Path, files: dict[str, dict[str, Any]]
 ) -> None:
     plugin, context = choose(name, root, files)
-    for key in ("directory", "options", "weights", "file"):
+    for key in ("directory", "options", "weights", "file", "vectors"):
         if hasattr(plugin, key):
             with pytest.raises(DataMissingError, match=rf"absent: no such .*\(encoder\.{key}\)"):
                 replace(plugin, **{key: root / "absent"}).find(context)
