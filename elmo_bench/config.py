@@ -241,6 +241,7 @@ class EncoderConfig(Config):
     name: str
     plugin: str  # dotted path of the encoder's class
     untrained: bool = False  # a twin with random weights, as a control
+    device: str = "cpu"  # where it computes; not part of an identity
 
     @property
     def full_name(self) -> str:

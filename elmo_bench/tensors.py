@@ -6,9 +6,21 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Literal, Protocol, runtime_checkable
 
+import torch
 from torch import Tensor
 
-from elmo_bench.types import Prediction
+from elmo_bench.types import Prediction, UsageError
+
+
+def check_device(device: str, key: str) -> torch.device:
+    """The device of a setting, if PyTorch can use it on this machine."""
+    try:
+        return torch.zeros(1, device=device).device
+    except (RuntimeError, AssertionError) as error:
+        reason = str(error).splitlines()[0]
+        raise UsageError(
+            f"{key}={device}: PyTorch cannot use it on this machine ({reason}); cpu always works"
+        ) from error
 
 
 @dataclass(frozen=True)

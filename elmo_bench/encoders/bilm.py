@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
@@ -16,6 +17,7 @@ from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.files import make_once
 from elmo_bench.hashing import BILM_NUMERICS, hash_value
+from elmo_bench.tensors import check_device
 from elmo_bench.types import DataMissingError
 
 UNTRAINED_SEED = 1
@@ -44,7 +46,7 @@ class BilmPlugin(EncoderPlugin):
         model, fingerprint = _read(options, weights, _state(options), _state(weights), self.precision)
         sizes, parameters = model.options, sum(weight.numel() for weight in model.parameters())
         card = bilm_card(context.name, fingerprint, sizes.layers, sizes.projection_dim, parameters)
-        return FoundEncoder(card, lambda: Embedder(model, self.precision))
+        return FoundEncoder(card, lambda: Embedder(on_device(model, context.device), self.precision))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -101,6 +103,12 @@ def bilm_card(
 ) -> EncoderCard:
     """The card of a biLM: its LSTM layers and layer 0, each with both directions concatenated."""
     return EncoderCard(name, fingerprint, layers + 1, 2 * projection_dim, True, parameters)
+
+
+def on_device(model: BiLM, device: str) -> BiLM:
+    """The model where it shall compute; the one in memory stays where it is."""
+    target = check_device(device, "encoder.device")
+    return model if target == next(model.parameters()).device else copy.deepcopy(model).to(target)
 
 
 @lru_cache(maxsize=2)

@@ -22,7 +22,7 @@ def choose_plugin(config: EncoderConfig, context: EncoderContext) -> EncoderPlug
 
 def find_encoder(config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, log: Log) -> FoundEncoder:
     """The encoder that the configuration names; it is made if it does not exist yet."""
-    context = EncoderContext(config.full_name, paths, trainer, log)
+    context = EncoderContext(config.full_name, paths, trainer, log, config.device)
     return choose_plugin(config, context).find(context)
 
 
@@ -30,5 +30,5 @@ def plan_encoder(
     config: EncoderConfig, paths: PathsConfig, trainer: TrainerConfig, log: Log
 ) -> PlannedEncoder | None:
     """The encoder that would have to be made first; None if it exists."""
-    context = EncoderContext(config.full_name, paths, trainer, log)
+    context = EncoderContext(config.full_name, paths, trainer, log, config.device)
     return choose_plugin(config, context).plan(context)

@@ -76,6 +76,7 @@ class EncoderContext:
     paths: PathsConfig
     trainer: TrainerConfig  # the directory of encoders that are trained first
     log: Log
+    device: str = "cpu"  # where `load` puts the encoder; vectors differ in their last bits at most
 
 
 class EncoderPlugin(ABC):

@@ -22,7 +22,12 @@ def find_run_encoder(config: RunConfig, log: Log) -> tuple[FoundEncoder, TunedEn
         return base, None
     finetuning = finetuning_of(config)
     directory = make(finetuning, finetuning.corpus(log), log)
-    values = {"name": directory.name, "plugin": MODEL_PLUGIN, "directory": directory}
+    values = {
+        "name": directory.name,
+        "plugin": MODEL_PLUGIN,
+        "directory": directory,
+        "device": config.encoder.device,
+    }
     if precision := config.encoder.settings.get("precision"):
         values["precision"] = precision
     found = find_encoder(EncoderConfig.model_validate(values), config.paths, config.trainer, log)

@@ -121,6 +121,17 @@ def test_the_twin_of_an_encoder_that_is_still_to_be_trained_needs_no_training(tm
     assert [path.name.partition("-")[0] for path in (tmp_path / "models").glob("[!.]*")] == ["untrained"]
 
 
+@pytest.mark.parametrize("name", sorted(set(ENCODERS) - {"words"}))  # nothing is computed for words
+def test_the_device_decides_where_it_is_loaded_and_not_its_fingerprint(
+    name: str, root: Path, files: dict[str, dict[str, Any]]
+) -> None:
+    plugin, context = choose(name, root, files)
+    elsewhere = plugin.find(replace(context, device="nowhere"))
+    assert elsewhere.card == plugin.find(context).card
+    with pytest.raises(UsageError, match=r"^encoder\.device=nowhere: PyTorch cannot use it"):
+        elsewhere.load()
+
+
 @pytest.mark.parametrize("name", ENCODERS)
 def test_an_unknown_setting_is_refused(name: str, root: Path, files: dict[str, dict[str, Any]]) -> None:
     plugin, _ = choose(name, root, files)

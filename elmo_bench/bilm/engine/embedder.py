@@ -20,6 +20,7 @@ from elmo_bench.bilm.engine.token_vectors import InferenceTokenEncoder, TokenTab
 from elmo_bench.bilm.files import export_arrays, find_model, load_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.hashing import hash_value
+from elmo_bench.tensors import check_device
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]
@@ -38,23 +39,12 @@ def load_embedder(
     path: Path, state: StateProtocol = "reset", precision: Precision = "float32", device: str = "cpu"
 ) -> Embedder | StatefulEmbedder:
     """The encoder of a model directory or weight file; see `Embedder` for the two state protocols."""
-    _check_device(device)
-    model = load_bilm(*find_model(path)).to(device)
+    model = load_bilm(*find_model(path)).to(check_device(device, "device"))
     if state == "reset":
         return Embedder(model, precision)
     if precision != "float32":
         raise UsageError(f"encoder.precision={precision}: carried state needs float32")
     return StatefulEmbedder(model, fingerprint_model(model, state, precision))
-
-
-def _check_device(device: str) -> None:
-    try:
-        torch.zeros(1, device=device)
-    except (RuntimeError, AssertionError) as error:
-        reason = str(error).splitlines()[0]
-        raise UsageError(
-            f"device={device}: PyTorch cannot use it on this machine ({reason}); cpu always works"
-        ) from error
 
 
 def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -> str:
