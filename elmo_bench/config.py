@@ -111,7 +111,7 @@ class RowConfig(Config):
     elmo: Literal["none"] | dict[str, Any] | None = None  # settings that differ from the task's defaults
     words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
     settings: dict[str, Any] = Field(default_factory=dict)  # of the task, dotted, where not the usual ones
-    encoder: Literal["own", "tuned"] = "own"  # tuned: what fine-tuning on the task's text made of the own one
+    encoder: str = "own"  # tuned: what fine-tuning on the task's text made of the own one; or another's name
     against: str | None = None  # label of the row that the gain is over; by default the first without ELMo
     ensemble: bool = False  # several runs of the condition as one (`python -m elmo_bench ensemble`)
     printed_gain: bool = False  # the paper prints its gain; else it is the difference of its numbers

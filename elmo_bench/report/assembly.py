@@ -39,7 +39,8 @@ NOTES = (
     "Percent of the error: the gain divided by what the baseline had wrong.",
     "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from memory "
     "or a second-hand source. Gains in its column are differences of its rounded numbers.",
-    "Numbers of different sources, corpora, sizes or encoders never share a table.",
+    "Numbers of different sources, corpora, sizes or encoders never share a table, but for rows that name "
+    "their encoder.",
 )
 
 

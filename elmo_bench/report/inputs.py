@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -89,13 +89,22 @@ class ReportInputs:
         """The runs of a task in a block."""
         return self.published.of_task(block, task.name)
 
+    def of_encoder(self, block: Block, task: ShownTask, encoder: str) -> TaskRuns:
+        """The runs of a task in the block that a row shows: see RowConfig.encoder."""
+        if encoder == "own":
+            return self.of_task(block, task)
+        return self.of_tuned(block, task) if encoder == "tuned" else self._of_names(block, task, {encoder})
+
     def of_tuned(self, block: Block, task: ShownTask) -> TaskRuns:
         """The runs of a task in the block whose encoder is the block's own, fine-tuned on the task's text."""
-        names = self._tuned_names(block, task.name)
-        tuned = [
-            other for other in self.published.blocks() if other.encoder in names and _is_beside(block, other)
+        return self._of_names(block, task, self._tuned_names(block, task.name))
+
+    def _of_names(self, block: Block, task: ShownTask, names: Collection[str]) -> TaskRuns:
+        """The runs of a task with the first other encoder that has one of these names."""
+        found = [
+            other for other in self.published.blocks() if other.encoder in names and is_beside(block, other)
         ]
-        return TaskRuns(tuple(run for one in tuned[:1] for run in self.of_task(one, task).runs))
+        return TaskRuns(tuple(run for one in found[:1] for run in self.of_task(one, task).runs))
 
     def is_tuned(self, block: Block) -> bool:
         """Whether the encoder of a block is that of another one, fine-tuned."""
@@ -103,7 +112,7 @@ class ReportInputs:
             block.encoder in self._tuned_names(other, task)
             for other in self.published.blocks()
             for task in self.tasks
-            if other.encoder and _is_beside(block, other)
+            if other.encoder and is_beside(block, other)
         )
 
     def _tuned_names(self, block: Block, task: str) -> set[str]:
@@ -117,7 +126,7 @@ class ReportInputs:
         return {f"{block.encoder}-{task}-{block.corpus}", *tuned}
 
 
-def _is_beside(block: Block, other: Block) -> bool:
+def is_beside(block: Block, other: Block) -> bool:
     """Whether two blocks differ in the encoder alone."""
     return (block.source, block.corpus, block.size) == (other.source, other.corpus, other.size)
 

@@ -27,13 +27,14 @@ from elmo_bench.report.cells import (
 )
 from elmo_bench.report.comparison import Seeds
 from elmo_bench.report.ensembles import NO_ENSEMBLE, ensemble_cell, ensemble_command
-from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
+from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask, is_beside
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import Path, lookup
 from elmo_bench.report.published import GENERATED, Block, TaskRuns, Wanted
 from elmo_bench.types import UsageError
 
 COLUMNS = ("Task", "System", "Paper", "Paper's gain", "Here", "Gain", "95 % interval", TESTS, PASSES)
+OF_THE_BLOCK = ("own", "tuned")  # encoders of rows that name no other
 UNTESTED = (NOTHING,) * 4  # gain, interval, tests and speed of a row without a baseline
 
 
@@ -47,7 +48,7 @@ class Row:
     against: Wanted | None = None  # the baseline of the gain
     paper_against: Path | None = None
     paper_gain: Path | None = None  # if the paper prints the gain
-    is_tuned: bool = False  # with what fine-tuning on the task's text made of the block's encoder
+    encoder: str = "own"  # as in RowConfig
     is_ensemble: bool = False  # of the runs of the condition
 
 
@@ -91,9 +92,7 @@ def _own_rows(table: TableConfig, task: ShownTask, base: Path | None) -> list[Ro
     rows = []
     for row in table.rows:
         label = _label(row)
-        made = Row(
-            label, paths[label], wanted[label], is_tuned=row.encoder == "tuned", is_ensemble=row.ensemble
-        )
+        made = Row(label, paths[label], wanted[label], encoder=row.encoder, is_ensemble=row.ensemble)
         before = row.against or first
         if before is not None and row.elmo not in (None, "none") and not row.ensemble and label != before:
             if before not in wanted:
@@ -159,11 +158,26 @@ def _wanted(row: RowConfig) -> Wanted | None:
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
     """One table per block; without any run, the paper's numbers and the commands."""
-    # A fine-tuned encoder is a row of the table of the encoder that it was, where a table has such a row.
-    blocks = [block for block in inputs.blocks(scored.rows) if not inputs.is_tuned(block)]
-    tables = [build_table(scored, block, inputs) for block in blocks]
+    tables = [build_table(scored, block, inputs) for block in _blocks_of(scored, inputs)]
     shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
     return Section(scored.name, scored.table.title, scored.table.about, tuple(shown))
+
+
+def _blocks_of(scored: Scored, inputs: ReportInputs) -> list[Block]:
+    """The blocks that have a table of their own.
+
+    A fine-tuned encoder is a row of the table of the encoder that it was. An encoder that a row names is that
+    row of every other encoder's table; if no other has been run, the table has no encoder of its own.
+    """
+    named = {row.encoder for rows in scored.rows.values() for row in rows}
+    blocks = [block for block in inputs.blocks(scored.rows) if not inputs.is_tuned(block)]
+    own = [block for block in blocks if block.encoder not in named]
+    lonely = [
+        Block(block.source, block.corpus, block.size)
+        for block in blocks
+        if block.encoder in named and not any(is_beside(block, other) for other in own)
+    ]
+    return [*own, *dict.fromkeys(lonely)]
 
 
 def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
@@ -174,12 +188,15 @@ def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
     notes, facts = notes_of(block), list[str]()
     for name, wanted in scored.rows.items():
         task = inputs.tasks[name]
-        runs, tuned = inputs.of_task(block, task), inputs.of_tuned(block, task)
+        runs = inputs.of_task(block, task)
         found = [
-            (row, (tuned if row.is_tuned else runs).find(row.wanted) if row.wanted else {}) for row in wanted
+            (row, inputs.of_encoder(block, task, row.encoder).find(row.wanted) if row.wanted else {})
+            for row in wanted
         ]
         if not inputs.lists(block, task, any(row.against and seeds for row, seeds in found)):
             continue
+        # A row of another encoder is there for the paper's number or for runs.
+        found = [(row, seeds) for row, seeds in found if seeds or row.paper or row.encoder in OF_THE_BLOCK]
         built = [build_row(scored.table, task, row, seeds, runs, inputs) for row, seeds in found]
         rows += built
         facts += _facts_of_rows(task, block, found)
@@ -227,8 +244,8 @@ def build_row(
         return (*heading, NOTHING, *UNTESTED)
     if row.is_ensemble:
         return (*heading, ensemble_cell(table, seeds, inputs), *UNTESTED)
-    if not seeds:
-        return (*heading, NO_RUN, *UNTESTED)
+    if not seeds:  # the table's command makes the runs of its own encoder
+        return (*heading, NO_RUN if row.encoder in OF_THE_BLOCK else NOTHING, *UNTESTED)
     inputs.show(task, seeds)
     cells = (*heading, score_cell(list(seeds.values()), table.split, table.statistics))
     if not row.against:

@@ -216,3 +216,20 @@ def test_experiments_of_other_jobs_name_their_file() -> None:
         "table4": "neighbours",
         "table7_perplexity": "finetune",
     }
+
+
+def test_cove_has_the_runs_of_the_rows_that_tables_name_it_in() -> None:
+    jobs = jobs_of("cove", "seed=1")
+    by_task = {
+        task: [job[3:] for job in jobs if job[1] == f"task={task}"] for task in ("snli", "srl", "wsd", "pos")
+    }
+    single = [["elmo=average", "elmo.layers=0"], ["elmo=average", "elmo.layers=1"]]
+    table2 = [
+        [elmo, layers]
+        for elmo in ("elmo=none", "elmo=average")
+        for layers in ("elmo.layers=last", "elmo.layers=all")
+    ]
+    assert by_task["snli"] == by_task["srl"] == table2
+    assert by_task["pos"] == single
+    assert by_task["wsd"][2:] == single
+    assert {job[2] for job in jobs} == {"encoder=cove"}
