@@ -2,19 +2,21 @@
 
 from __future__ import annotations
 
+import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from elmo_bench.elmo import Elmo
+    from elmo_bench.elmo import Elmo, FrozenEncoder
+    from elmo_bench.loading import load_encoder
 
-__all__ = ["Elmo"]
+__all__ = ["Elmo", "FrozenEncoder", "load_encoder"]
 __version__ = "0.1.0"
+
+_HOMES = {"Elmo": "elmo_bench.elmo", "FrozenEncoder": "elmo_bench.elmo", "load_encoder": "elmo_bench.loading"}
 
 
 def __getattr__(name: str) -> Any:
-    """Import `Elmo` on first use, so that other parts of the package do not load PyTorch."""
-    if name == "Elmo":
-        from elmo_bench.elmo import Elmo
-
-        return Elmo
+    """Import on first use, so that other parts of the package do not load PyTorch."""
+    if name in _HOMES:
+        return getattr(importlib.import_module(_HOMES[name]), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

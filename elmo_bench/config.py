@@ -315,6 +315,14 @@ class PathsConfig(Config):
     cache: Path
 
 
+class EncodeConfig(Config):
+    """An encoder alone (conf/encode.yaml)."""
+
+    encoder: EncoderConfig
+    trainer: TrainerConfig
+    paths: PathsConfig
+
+
 class RunConfig(Config):
     """One run, or one job of a sweep."""
 

@@ -1,4 +1,4 @@
-"""ELMo without the harness: from tokens to vectors in two lines."""
+"""Encoders without the harness: from tokens to vectors in two lines."""
 
 from __future__ import annotations
 
@@ -17,24 +17,35 @@ from elmo_bench.types import UsageError, Words
 Floats = NDArray[np.float32]
 
 
-class Elmo:
-    """The layers of a frozen biLM for tokenised sentences; a sentence's vectors depend only on the sentence.
+class FrozenEncoder:
+    """The layers of a frozen encoder for tokenised sentences.
 
-    >>> elmo = Elmo.load("results/models/small")                 # or a weight file next to its options.json
-    >>> elmo.embed([["The", "cat", "sat", "."]])[0].shape        # (layers, tokens, dim)
-    (3, 4, 256)
+    A sentence's vectors depend only on the sentence, but for their last bits.
     """
 
     def __init__(self, encoder: Encoder) -> None:
         self.encoder = encoder
 
-    @classmethod
-    def load(cls, path: str | Path, precision: Precision = "float32", device: str = "cpu") -> Elmo:
-        """Read a model directory, or a weight file with its options next to it."""
-        return cls(load_embedder(Path(path), precision=precision, device=device))
+    @property
+    def fingerprint(self) -> str:
+        """The hash of everything that decides a vector."""
+        return self.encoder.fingerprint
+
+    @property
+    def layer_count(self) -> int:
+        """The number of layers of every token."""
+        return self.encoder.layer_count
+
+    @property
+    def dim(self) -> int:
+        """The dimension of each layer."""
+        return self.encoder.dim
+
+    def __repr__(self) -> str:
+        return f"<{type(self).__name__} {self.fingerprint[:8]}: {self.layer_count} layers of {self.dim}>"
 
     def embed(self, sentences: Iterable[Sequence[str]]) -> list[Floats]:
-        """One (layers, tokens, dim) array per sentence: layer 0 has no context, the last is the top layer."""
+        """One (layers, tokens, dim) float32 array per sentence; the last layer is the top layer."""
         return self.encoder.layers(check_sentences(sentences))
 
     def mix(
@@ -58,6 +69,20 @@ class Elmo:
         if layer_norm and embedded:
             embedded = _normalise_together(embedded)
         return [np.tensordot(np.float32(gamma) * shares, layers, axes=1) for layers in embedded]
+
+
+class Elmo(FrozenEncoder):
+    """A frozen biLM; layer 0 has no context.
+
+    >>> elmo = Elmo.load("results/models/small")                 # or a weight file next to its options.json
+    >>> elmo.embed([["The", "cat", "sat", "."]])[0].shape        # (layers, tokens, dim)
+    (3, 4, 256)
+    """
+
+    @classmethod
+    def load(cls, path: str | Path, precision: Precision = "float32", device: str = "cpu") -> Elmo:
+        """Read a model directory, or a weight file with its options next to it."""
+        return cls(load_embedder(Path(path), precision=precision, device=device))
 
 
 def check_sentences(sentences: Iterable[Sequence[str]]) -> list[Words]:

@@ -26,6 +26,7 @@ from elmo_bench.data.mapped_vectors import MappedVectors, map_vectors
 from elmo_bench.data.vectors import read_dimension
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
 from elmo_bench.hashing import hash_files
+from elmo_bench.tensors import check_device
 from elmo_bench.types import DataError, DataMissingError, UsageError, Words
 
 LAYERS = 2
@@ -68,8 +69,9 @@ class Cove(EncoderPlugin):
         )
 
         def load() -> CoveEncoder:
+            device = check_device(context.device, "encoder.device")
             vectors = map_vectors(self.vectors, context.paths.cache, context.log)
-            return CoveEncoder(card, layers, vectors, self.lower_case)
+            return CoveEncoder(card, [layer.to(device) for layer in layers], vectors, self.lower_case)
 
         return FoundEncoder(card, load)
 
@@ -84,6 +86,7 @@ class CoveEncoder:
         self._layers = layers
         self._vectors = vectors
         self._lower_case = lower_case
+        self._device = next(layers[0].parameters()).device
 
     def layers(self, sentences: Sequence[Words]) -> list[Layers]:
         """The layers (layers, time, dim) of each sentence, in the order of the sentences."""
@@ -101,11 +104,11 @@ class CoveEncoder:
         for layer in self._layers:
             states, _ = layer(states)
             outputs.append(unpack_sequence(states))
-        return [torch.stack(layers).numpy() for layers in zip(*outputs, strict=True)]
+        return [torch.stack(layers).cpu().numpy() for layers in zip(*outputs, strict=True)]
 
     def _look_up(self, words: Words) -> Tensor:
         chosen = tuple(word.lower() for word in words) if self._lower_case else words
-        return torch.from_numpy(self._vectors.look_up(chosen))  # (time, dim)
+        return torch.from_numpy(self._vectors.look_up(chosen)).to(self._device)  # (time, dim)
 
 
 def cut_batches(lengths: Sequence[int]) -> Iterator[list[int]]:

@@ -118,7 +118,8 @@ class Composer:
 
     def _ask_for(self, name: str, group: str) -> str:
         names, spoken = self.choices(group), SPOKEN.get((name, group), group)
-        return f"choose a {group}: {spoken}={names[0]} (there are: {', '.join(names)})"
+        article = "an" if group[0] in "aeiou" else "a"
+        return f"choose {article} {group}: {spoken}={names[0]} (there are: {', '.join(names)})"
 
     def _explain(self, error: Exception, name: str, overrides: Sequence[str]) -> str:
         """Hydra's message in one or two lines, with the nearest name that exists."""
@@ -199,6 +200,13 @@ def _offer_models(composer: Composer, paths: PathsConfig) -> None:
         if name not in known:
             node = {**model, "name": name, "directory": f"${{paths.models}}/{name}"}
             ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
+
+
+def quote(word: str) -> str:
+    """A value that Hydra's grammar takes as it is."""
+    # A backslash escapes only a quotation mark, and then itself too.
+    escaped = re.sub(r"(\\+)$", r"\1\1", re.sub(r"(\\*)'", r"\1\1\\'", word))
+    return f"'{escaped}'"
 
 
 def to_values(composed: DictConfig) -> dict[str, Any]:

@@ -18,7 +18,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from elmo_bench.directories import add_directory, own_directories
-from elmo_bench.sweep.compose import Composer, read_paths, to_values
+from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
 from elmo_bench.sweep.guard import guard
 from elmo_bench.sweep.jobs import SweepConfig, list_jobs
@@ -90,7 +90,7 @@ def _start(
     for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
         write_end(directory / str(number), job.end())
     master = composer.load(
-        kind.primary, [*of_hydra, f"hydra.sweep.dir={_quote(str(directory))}"], RunMode.MULTIRUN
+        kind.primary, [*of_hydra, f"hydra.sweep.dir={quote(str(directory))}"], RunMode.MULTIRUN
     )
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(config_loader=composer.loader, callbacks=Callbacks(master)),
@@ -104,12 +104,6 @@ def _start(
         conclude(read_ends(directory))
         return InterruptedRunError.exit_code
     return conclude(read_ends(directory))
-
-
-def _quote(word: str) -> str:
-    """A value that Hydra's grammar takes as it is."""
-    escaped = word.replace("\\", "\\\\").replace("'", "\\'")
-    return f"'{escaped}'"
 
 
 def _take_gpu(command: Any, number: int) -> None:

@@ -97,6 +97,7 @@ def test_no_section_describes_a_task_that_is_gone() -> None:
         "Sources",
         "What all tasks share",
         "bilm",
+        "cove",
         "Tables and figures",
         "What was compared with the references",
     }

@@ -1,0 +1,101 @@
+"""Any encoder without the harness: from a directory, or a name and its settings, to a loaded encoder."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+from elmo_bench.config import EncodeConfig, nearest, read_config
+from elmo_bench.directories import add_directory
+from elmo_bench.elmo import FrozenEncoder
+from elmo_bench.encoders.find import find_encoder
+from elmo_bench.encoders.protocol import FoundEncoder
+from elmo_bench.sweep.compose import Composer, open_composer, quote
+from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
+
+PRIMARY = "encode"  # conf/encode.yaml
+TRANSFORMER = "config.json"  # a directory with this file is a transformers model
+
+
+def load_encoder(
+    encoder: str | Path,
+    *,
+    config_dir: str | Path | Sequence[str | Path] = (),
+    log: Log = log_to_stderr,
+    **settings: Any,
+) -> FrozenEncoder:
+    """A directory of a biLM or of a transformers model, or the name of a file of conf/encoder.
+
+    >>> encoder = load_encoder("results/models/small")                             # or a weight file
+    >>> encoder = load_encoder("models/bert", pooling="first")                     # a transformers directory
+    >>> encoder = load_encoder("cove", weights="wmtlstm.pth", vectors="glove.840B.300d.txt")
+    >>> encoder = load_encoder("flair", config_dir="examples/flair_encoder", directory="flair_news_fast")
+    >>> encoder.embed([["The", "cat", "sat", "."]])[0].shape                       # (layers, tokens, dim)
+    (1, 4, 2048)
+
+    `settings` are keys of the group `encoder`: those of the encoder's file, `device` and `untrained`.
+    `config_dir` is a directory of your own, or several (docs/EXTENDING.md).
+    """
+    for directory in [config_dir] if isinstance(config_dir, str | Path) else config_dir:
+        add_directory(Path(directory))
+    with open_composer() as composer:
+        words = [*name_encoder(composer, encoder), *spell_settings(settings)]
+        found = find_composed(composer, words, log)
+    return FrozenEncoder(found.load())
+
+
+def find_chosen(words: Sequence[str], log: Log = log_to_stderr) -> FoundEncoder:
+    """The encoder that overrides choose, such as encoder=small encoder.precision=bfloat16."""
+    with open_composer(words) as composer:
+        return find_composed(composer, words, log)
+
+
+def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEncoder:
+    config = read_config(EncodeConfig, composer.values(PRIMARY, words))
+    return find_encoder(config.encoder, config.paths, config.trainer, log)
+
+
+def name_encoder(composer: Composer, encoder: str | Path) -> list[str]:
+    """The overrides for a name of conf/encoder, or for what lies at a path; names go before paths."""
+    text = os.fspath(encoder)
+    names = composer.choices("encoder")
+    is_path = isinstance(encoder, Path) or os.sep in text
+    if text in names and not is_path:
+        return [f"encoder={text}"]
+    if not is_path and not Path(text).exists():
+        raise UsageError(
+            f"{text}: there is no such encoder and no such directory{nearest(text, names)} "
+            f"(encoders: {', '.join(names)})"
+        )
+    return choose_model(Path(text))
+
+
+def choose_model(path: Path) -> list[str]:
+    """The overrides for a biLM's directory or weight file, or for the directory of a transformers model."""
+    if not path.exists():
+        raise DataMissingError(
+            f"{path}: no such model; expected a directory with options.json and weights (a biLM), "
+            f"or with {TRANSFORMER} (a transformers model)"
+        )
+    is_transformer = (path / TRANSFORMER).is_file() and not any(path.glob("*options.json"))
+    key, name = ("model", "transformer") if is_transformer else ("directory", "model")
+    return [f"encoder={name}", f"encoder.{key}={quote(str(path))}"]
+
+
+def spell_settings(settings: Mapping[str, Any]) -> list[str]:
+    """Settings as overrides; the plug-in says which do not exist."""
+    return [f"++encoder.{key}={spell_value(value)}" for key, value in settings.items()]
+
+
+def spell_value(value: Any) -> str:
+    """A Python value in the grammar of overrides."""
+    if isinstance(value, Mapping):
+        return "{" + ",".join(f"{key}:{spell_value(one)}" for key, one in value.items()) + "}"
+    if isinstance(value, str | Path):
+        return quote(str(value))
+    if isinstance(value, Iterable):
+        return "[" + ",".join(map(spell_value, value)) + "]"
+    return json.dumps(value)  # a number, true, false or null
