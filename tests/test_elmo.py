@@ -155,14 +155,21 @@ def test_a_stopped_job_goes_on_and_ends_with_the_same_bytes(
 def test_a_resumed_job_computes_only_what_is_missing(tmp_path: Path) -> None:
     layout = Layout((2, 1, 3), 3, 4, "identity")
     arrays = [np.full(layout.shape(line), line + 1, np.float32) for line in range(3)]
+    blocks = [range(1), range(1, 2), range(2, 3)]
     file = VectorFile(tmp_path / "out.hdf5", layout)
-    filling = file.fill(iter([arrays[:2], arrays[2:]]))
-    assert next(filling) == 2
-    filling.close()
-    assert file.lines_done() == 2
+    assert file.missing(blocks) == blocks
+    file.lay_out()
+    for block in (blocks[2], blocks[0]):
+        file.write(block, [arrays[line] for line in block])
+        file.note(block)
+    assert VectorFile(tmp_path / "out.hdf5", layout).missing(blocks) == [blocks[1]]
     other = VectorFile(tmp_path / "out.hdf5", Layout((2, 1, 3), 3, 4, "another identity"))
-    assert other.lines_done() == 0
-    assert list(file.fill(iter([arrays[2:]]))) == [3]
+    assert other.missing(blocks) == blocks
+    file.lay_out()  # keeps what is there
+    file.write(blocks[1], arrays[1:2])
+    file.note(blocks[1])
+    assert file.missing([range(3)]) == []
+    file.finish()
     for line, array in enumerate(arrays):
         assert np.array_equal(_read(tmp_path / "out.hdf5")[str(line)], array)
 

@@ -3,32 +3,119 @@
 from __future__ import annotations
 
 import argparse
+import re
 import shutil
-from collections.abc import Iterator
+import sys
+from bisect import bisect_left
+from collections.abc import Generator, Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.data.lines import read_lines
-from elmo_bench.types import BenchError, DataError, InterruptedRunError, UsageError, Words
+from elmo_bench.directories import own_directories
+from elmo_bench.types import (
+    BenchError,
+    BusyError,
+    DataError,
+    DataMissingError,
+    InterruptedRunError,
+    UsageError,
+    Words,
+)
 
 if TYPE_CHECKING:
     from elmo_bench.cli.vector_files import VectorFile
-    from elmo_bench.encoders.protocol import Encoder
+    from elmo_bench.encoders.protocol import FoundEncoder
 
 HELP = """write the layers of every token of a file with one tokenised sentence per line
 
-The output holds one float32 array (layers, tokens, dim) per line under the line's index, from 0: HDF5 in the
-layout of the reference implementation, or safetensors. Run the same command again to resume a job that was
-stopped."""
-EXAMPLE = "python -m elmo_bench embed sentences.txt vectors.hdf5 --model results/models/small"
+The encoder is --model DIR, or encoder=NAME with its settings as for `python run.py`. The output holds one
+float32 array (layers, tokens, dim) per line under the line's index, from 0: HDF5 in the layout of the
+reference implementation, or safetensors. Run the same command again to resume a job that was stopped.
+
+--workers N shares the work among N processes of this machine. --shard K/N is for jobs on several machines: it
+writes the K-th of N parts of about equally many tokens to a file named after OUT (vectors.03-of-16.hdf5), in
+which an array still has the line's index in the whole file; --join N makes OUT of all parts. OUT has the same
+bytes in all these ways."""
+EXAMPLE = """python -m elmo_bench embed sentences.txt vectors.hdf5 --model results/models/small
+  python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small encoder.precision=bfloat16 --workers 4
+  python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --shard 3/16
+  python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --join 16"""
 
 TOKENS_AT_ONCE = 1 << 15
 SAFETENSORS_HEADER = 100_000_000  # bytes; readers refuse more
 HEADER_PER_LINE = 70
 
 
+Written = Generator[range, None, None]
+"""Blocks as soon as they are written."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One of several parts of a file of sentences, from 1."""
+
+    number: int
+    count: int
+
+    @classmethod
+    def read(cls, text: str) -> Part:
+        """3/16"""
+        found = re.fullmatch(r"(\d+)/(\d+)", text)
+        if found is None or not 1 <= int(found[1]) <= int(found[2]):
+            raise argparse.ArgumentTypeError(f"expected K/N with K from 1 to N, such as 3/16, got {text!r}")
+        return cls(int(found[1]), int(found[2]))
+
+    def __str__(self) -> str:
+        return f"{self.number}/{self.count}"
+
+    def path(self, whole: Path) -> Path:
+        """vectors.03-of-16.hdf5 for vectors.hdf5"""
+        number = str(self.number).zfill(len(str(self.count)))
+        return whole.with_name(f"{whole.stem}.{number}-of-{self.count}{whole.suffix}")
+
+
+@dataclass(frozen=True)
+class Job:
+    """The sentences of a file, the blocks that they are encoded in, and the encoder."""
+
+    sentences: Path
+    vectors: Path
+    lengths: Sequence[int]  # tokens by line
+    found: FoundEncoder
+
+    def blocks(self, part: Part | None = None) -> list[range]:
+        """The lines that are encoded together; they do not depend on the number of workers or parts."""
+        blocks, starts = cut_blocks(self.lengths)
+        if part is None:
+            return blocks
+        first, last = (
+            bisect_left(starts, -(-starts[-1] * number // part.count))  # rounded up
+            for number in (part.number - 1, part.number)
+        )
+        return blocks[first : min(last, len(blocks))]
+
+    def file(self, part: Part | None = None) -> VectorFile:
+        """The file of vectors of all sentences, or of one part."""
+        from elmo_bench.cli.vector_files import Layout, VectorFile
+        from elmo_bench.hashing import hash_file_once, hash_value
+
+        card, blocks = self.found.card, self.blocks(part)
+        lines = range(blocks[0].start, blocks[-1].stop) if blocks else range(0)
+        identity = hash_value(
+            [hash_file_once(self.sentences), card.fingerprint, *([str(part)] if part else [])]
+        )
+        lengths = self.lengths[lines.start : lines.stop]
+        layout = Layout(lengths, card.layer_count, card.dim, identity, lines.start)
+        return VectorFile(part.path(self.vectors) if part else self.vectors, layout)
+
+
 def configure(parser: argparse.ArgumentParser) -> None:
-    """Input file, output file and model."""
+    """Input file, output file and encoder."""
+    take_overrides(parser)
     parser.add_argument(
         "sentences", type=Path, metavar="IN", help="one sentence per line, tokens separated by blanks"
     )
@@ -38,83 +125,202 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--model",
         type=Path,
-        required=True,
-        help="a directory with options.json and weights, or the weight file",
+        help="a directory with options.json and weights, the weight file, or a transformers directory",
     )
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), default="float32", help="%(default)s")
-    parser.add_argument("--device", default="cpu", help="device to compute on (default: %(default)s)")
+    parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of --model")
+    parser.add_argument("--device", help="device to compute on (default: cpu)")
+    parser.add_argument(
+        "--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)"
+    )
+    parts = parser.add_mutually_exclusive_group()
+    parts.add_argument("--shard", type=Part.read, metavar="K/N", help="write only the K-th of N parts")
+    parts.add_argument("--join", type=int, metavar="N", help="make OUT of its N parts; nothing is encoded")
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Embed the sentences that the output file still lacks."""
-    lengths = [len(words) for words in _read_sentences(arguments.sentences)]
-    if not lengths:
-        raise DataError(f"{arguments.sentences}:1: expected at least one sentence, got an empty file")
-    from elmo_bench.bilm.engine.embedder import load_embedder
-    from elmo_bench.cli.vector_files import Layout, VectorFile
-    from elmo_bench.hashing import hash_file, hash_value
+    for name in ("workers", "join"):
+        if (value := getattr(arguments, name)) is not None and value < 1:
+            raise UsageError(f"--{name} {value}: expected a positive number")
+    words = choose_words(arguments)
+    lengths = read_lengths(arguments.sentences)
+    from elmo_bench.cli.vector_files import VectorFile
+    from elmo_bench.loading import find_chosen
 
-    encoder = load_embedder(arguments.model, precision=arguments.precision, device=arguments.device)
-    identity = hash_value([hash_file(arguments.sentences), encoder.fingerprint])
-    file = VectorFile(arguments.vectors, Layout(lengths, encoder.layer_count, encoder.dim, identity))
-    if file.is_complete():
-        print(f"already done: {file.path}")
-        return
-    _check_room(file)
+    VectorFile.check_name(arguments.vectors)
+    job = Job(arguments.sentences, arguments.vectors, lengths, find_chosen(words))
+    file = job.file(arguments.shard)
+    if not file.path.parent.is_dir():
+        raise UsageError(f"{file.path.parent}: no such directory to write to")
     try:
-        _fill(file, encoder, arguments.sentences)
+        with file.locked():
+            if file.is_complete():
+                print(f"already done: {file.path}")
+                return
+            fill(job, file, arguments, words)
+    except BusyError:
+        raise
     except KeyboardInterrupt as error:
         raise InterruptedRunError(f"{file.path}: stopped; run the same command again to resume") from error
     except OSError as error:
         raise BenchError(f"{file.path}: {error}; run the same command again to resume") from error
-    print(f"wrote {len(lengths)} sentences, {sum(lengths)} tokens, {encoder.layer_count} layers: {file.path}")
+    layout = file.layout
+    counts = f"{len(layout.lengths)} sentences, {sum(layout.lengths)} tokens, {layout.layers} layers"
+    print(f"wrote {counts}: {file.path}")
 
 
-def _read_sentences(path: Path) -> Iterator[Words]:
+def choose_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+    """The overrides that choose the encoder."""
+    from elmo_bench.loading import choose_model, spell_settings
+
+    names = [word for word in arguments.overrides if word.startswith("encoder=")]
+    if (arguments.model is None) == (not names):
+        raise UsageError("choose the encoder: either --model DIR or encoder=NAME, such as encoder=small")
+    model = [] if arguments.model is None else choose_model(arguments.model)
+    options = {"precision": arguments.precision, "device": arguments.device}
+    chosen = spell_settings({key: value for key, value in options.items() if value is not None})
+    return (*model, *arguments.overrides, *chosen)
+
+
+def read_lengths(path: Path) -> list[int]:
+    """The number of tokens of every line; lines without tokens are noted once."""
+    lengths = [len(words) for words in read_sentences(path)]
+    if not lengths:
+        raise DataError(f"{path}:1: expected at least one sentence, got an empty file")
+    if empty := [line for line, length in enumerate(lengths, start=1) if not length]:
+        what = "1 line has" if len(empty) == 1 else f"{len(empty)} lines have"
+        print(
+            f"{path}:{empty[0]}: note: {what} no tokens; an array of no tokens is written for each",
+            file=sys.stderr,
+        )
+    return lengths
+
+
+def read_sentences(path: Path) -> Iterator[Words]:
     for _, line in read_lines(path):
         yield tuple(line.split())
 
 
-def _check_room(file: VectorFile) -> None:
+def cut_blocks(lengths: Sequence[int]) -> tuple[list[range], list[int]]:
+    """Blocks of lines, some tens of thousands of tokens each; and the tokens before each and the end."""
+    blocks, starts = [], [0]
+    first, tokens = 0, 0
+    for line, length in enumerate(lengths):
+        tokens += length + 1
+        if tokens - starts[-1] >= TOKENS_AT_ONCE:
+            blocks.append(range(first, line + 1))
+            starts.append(tokens)
+            first = line + 1
+    if first < len(lengths):
+        blocks.append(range(first, len(lengths)))
+        starts.append(tokens)
+    return blocks, starts
+
+
+def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, words: tuple[str, ...]) -> None:
+    """Write the blocks that are missing, and note each."""
+    from tqdm import tqdm
+
+    lengths, first = file.layout.lengths, file.layout.first
+    blocks = [shift(block, -first) for block in job.blocks(arguments.shard)]
+    missing = file.missing(blocks)
+    check_room(file, missing)
+    if arguments.join:
+        written = join_parts(job, file, arguments.join, missing)
+    else:
+        sentences = read_blocks(job.sentences, missing, first)
+        workers = min(arguments.workers, len(missing))
+        written = embed(job.found, file, sentences, workers, words)
+    file.lay_out()
+    total, left = sum(lengths), sum(sum(lengths[block.start : block.stop]) for block in missing)
+    with (
+        tqdm(total=total, initial=total - left, unit=" tokens", unit_scale=True) as bar,
+        closing(written),
+    ):
+        for block in written:
+            file.note(block)
+            bar.update(sum(lengths[block.start : block.stop]))
+    file.finish()
+
+
+def embed(
+    found: FoundEncoder,
+    file: VectorFile,
+    sentences: Iterator[tuple[range, list[Words]]],
+    workers: int,
+    words: tuple[str, ...],
+) -> Written:
+    """Encode and write blocks, in this process or in several."""
+    if workers < 1:  # nothing is missing
+        return
+    if workers == 1:
+        encoder = found.load()
+        for block, here in sentences:
+            file.write(block, encoder.layers(here))
+            yield block
+        return
+    import torch
+
+    from elmo_bench.cli.embed_workers import Work, embed_with_workers
+
+    threads = max(1, torch.get_num_threads() // workers)
+    work = Work(words, own_directories(), file, threads)
+    yield from embed_with_workers(work, sentences, workers)
+
+
+def join_parts(job: Job, file: VectorFile, count: int, missing: list[range]) -> Written:
+    """Copy blocks from the files of all parts."""
+    parts = [Part(number, count) for number in range(1, count + 1)]
+    absent = [part for part in parts if not job.file(part).is_complete()]
+    if absent:
+        raise DataMissingError(
+            f"{absent[0].path(job.vectors)}: no such file; {len(absent)} of {count} parts are missing. For "
+            f"it give the same command with --shard {absent[0]} instead of --join"
+        )
+    return _copy(job, file, parts, set(missing))
+
+
+def _copy(job: Job, file: VectorFile, parts: list[Part], missing: set[range]) -> Written:
+    for part in parts:
+        source = job.file(part)
+        wanted = [block for block in job.blocks(part) if block in missing]
+        own = [shift(block, -source.layout.first) for block in wanted]
+        for block, arrays in zip(wanted, source.read(own), strict=True):
+            file.write(block, arrays)
+            yield block
+
+
+def read_blocks(path: Path, blocks: Sequence[range], first: int) -> Iterator[tuple[range, list[Words]]]:
+    """Blocks with their sentences; the numbers of their lines are counted from a line of the file."""
+    sentences = enumerate(read_sentences(path), start=-first)
+    for block in blocks:
+        yield block, [words for line, words in take_until(sentences, block.stop) if line >= block.start]
+
+
+def take_until(sentences: Iterator[tuple[int, Words]], stop: int) -> Iterator[tuple[int, Words]]:
+    """The sentences before a line; the iterator then stands at that line."""
+    for line, words in sentences:
+        yield line, words
+        if line + 1 == stop:
+            return
+
+
+def shift(block: range, by: int) -> range:
+    """The same lines, counted from another one."""
+    return range(block.start + by, block.stop + by)
+
+
+def check_room(file: VectorFile, missing: Sequence[range]) -> None:
+    """Refuse what no reader opens, and what the disk cannot hold."""
     layout = file.layout
     if file.path.suffix == ".safetensors" and HEADER_PER_LINE * len(layout.lengths) > SAFETENSORS_HEADER:
         raise UsageError(
-            f"{file.path}: too many sentences for one safetensors file; write .hdf5 or split the input"
+            f"{file.path}: too many sentences for one safetensors file; write .hdf5, or parts: --shard 1/4"
         )
-    folder = file.path.parent
-    if not folder.is_dir():
-        raise UsageError(f"{folder}: no such directory to write to")
-    free = shutil.disk_usage(folder).free
-    needed = layout.byte_count(file.lines_done())
+    free = shutil.disk_usage(file.path.parent).free
+    needed = layout.byte_count(line for block in missing for line in block)
     if needed > free:
         raise UsageError(
-            f"{file.path}: needs {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free; split the input"
+            f"{file.path}: needs {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free; write parts to "
+            "several disks: --shard 1/4"
         )
-
-
-def _fill(file: VectorFile, encoder: Encoder, path: Path) -> None:
-    from tqdm import tqdm
-
-    lengths = file.layout.lengths
-    done = file.lines_done()
-    blocks = (encoder.layers(block) for block in _blocks(path, done))
-    with tqdm(total=sum(lengths), initial=sum(lengths[:done]), unit=" tokens", unit_scale=True) as bar:
-        for line in file.fill(blocks):
-            bar.update(sum(lengths[done:line]))
-            done = line
-
-
-def _blocks(path: Path, first: int) -> Iterator[list[Words]]:
-    """Blocks of sentences from a line onwards, some tens of thousands of tokens each."""
-    block: list[Words] = []
-    tokens = 0
-    for line, words in enumerate(_read_sentences(path)):
-        if line < first:
-            continue
-        block.append(words)
-        tokens += len(words) + 1
-        if tokens >= TOKENS_AT_ONCE:
-            yield block
-            block, tokens = [], 0
-    if block:
-        yield block

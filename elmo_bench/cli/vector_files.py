@@ -1,4 +1,4 @@
-"""Files of vectors, laid out first and then filled in order, so that a killed job can be resumed.
+"""Files of vectors, laid out first and then filled in blocks, so that a killed job can be resumed.
 
 All sizes are known once the tokens are counted. The file is therefore created at its full size, without
 values, and every sentence is written at its own offset. Nothing that describes the file changes while it is
@@ -11,16 +11,18 @@ from __future__ import annotations
 import json
 import os
 import struct
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from itertools import accumulate, islice
+from functools import cached_property
 from pathlib import Path
 
 import h5py
 import numpy as np
 from numpy.typing import NDArray
+from safetensors import safe_open
 
-from elmo_bench.files import move_into_place, write_atomically
+from elmo_bench.files import immediate_lock, move_into_place, write_atomically
 from elmo_bench.types import UsageError
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
@@ -37,28 +39,57 @@ class Layout:
     layers: int
     dim: int
     identity: str  # of the sentences and the encoder
+    first: int = 0  # index of the first line in the whole file of sentences
+
+    def key(self, line: int) -> str:
+        """The name of a line's array: the line's index in the whole file of sentences."""
+        return str(self.first + line)
 
     def shape(self, line: int) -> tuple[int, int, int]:
         """The shape of one line's array."""
         return (self.layers, self.lengths[line], self.dim)
 
-    def byte_count(self, first: int = 0) -> int:
-        """The number of bytes of all values from a line onwards."""
-        return self.layers * self.dim * FLOAT_BYTES * sum(self.lengths[first:])
+    def byte_count(self, lines: Iterable[int]) -> int:
+        """The number of bytes of the values of some lines."""
+        return self.layers * self.dim * FLOAT_BYTES * sum(self.lengths[line] for line in lines)
+
+    @cached_property
+    def tokens_before(self) -> NDArray[np.int64]:
+        """The number of tokens in front of each line."""
+        return np.concatenate([[0], np.cumsum(self.lengths, dtype=np.int64)])
 
 
 class VectorFile:
-    """A laid-out file being filled; it gets its final name only when it is complete."""
+    """A laid-out file being filled, block by block; it gets its final name only when it is complete.
+
+    A block is a range of lines. Several processes may write different blocks at the same time; one process
+    notes which blocks are written.
+    """
 
     def __init__(self, path: Path, layout: Layout) -> None:
-        if path.suffix not in SUFFIXES:
-            raise UsageError(
-                f"{path}: expected a name that ends in {', '.join(SUFFIXES)}, got {path.suffix!r}"
-            )
+        self.check_name(path)
         self.path = path
         self.layout = layout
         self._unfinished = path.with_name(path.name + ".part")
         self._progress = path.with_name(path.name + ".part.json")
+
+    @staticmethod
+    def check_name(path: Path) -> None:
+        """The ending of the name decides the format."""
+        if path.suffix not in SUFFIXES:
+            raise UsageError(
+                f"{path}: expected a name that ends in {', '.join(SUFFIXES)}, got {path.suffix!r}"
+            )
+
+    @contextmanager
+    def locked(self) -> Iterator[None]:
+        """Refuse to fill the file while another process does."""
+        lock = self.path.with_name(f".{self.path.name}.lock")
+        with immediate_lock(lock, f"{self.path}: another process is writing it"):
+            try:
+                yield
+            finally:
+                lock.unlink(missing_ok=True)
 
     def is_complete(self) -> bool:
         """Whether the file exists with exactly this content; a file with other content is refused."""
@@ -70,57 +101,89 @@ class VectorFile:
             )
         return True
 
-    def lines_done(self) -> int:
-        """How many lines an earlier job has written."""
-        try:
-            found = json.loads(self._progress.read_text(encoding="utf-8"))
-            is_ours = found["identity"] == self.layout.identity and self._unfinished.is_file()
-            return int(found["lines"]) if is_ours else 0
-        except (FileNotFoundError, json.JSONDecodeError, KeyError):
-            return 0
+    def missing(self, blocks: Iterable[range]) -> list[range]:
+        """The blocks that earlier jobs have not written."""
+        written = self._read_progress()
+        return [
+            block
+            for block in blocks
+            if not any(done.start <= block.start and block.stop <= done.stop for done in written)
+        ]
 
-    def fill(self, blocks: Iterator[Sequence[NDArray[np.float32]]]) -> Iterator[int]:
-        """Write block after block from the first line not done; yields the number of lines done so far."""
-        line = self.lines_done()
-        if line == 0:
-            self._lay_out()
-        places = self._places(line)
-        with self._unfinished.open("r+b") as file:
-            for block in blocks:
-                for array in block:
-                    if array.size:
-                        file.seek(next(places))
-                        file.write(np.ascontiguousarray(array, "<f4").data)
-                    else:
-                        next(places)
-                line += len(block)
-                file.flush()
-                os.fsync(file.fileno())
-                self._note(line)
-                yield line
-        move_into_place(self._unfinished, self.path)
-        self._progress.unlink()
-
-    def _lay_out(self) -> None:
+    def lay_out(self) -> None:
+        """Create the file at its full size, unless an earlier job has begun it."""
+        if self._read_progress():
+            return
         self._progress.unlink(missing_ok=True)
+        self._unfinished.unlink(missing_ok=True)  # a process that was left over may still have it open
         is_hdf5 = self.path.suffix in HDF5_SUFFIXES
         (_lay_out_hdf5 if is_hdf5 else _lay_out_safetensors)(self._unfinished, self.layout)
 
-    def _note(self, lines: int) -> None:
-        progress = {"identity": self.layout.identity, "lines": lines}
+    def write(self, block: range, arrays: Sequence[NDArray[np.float32]]) -> None:
+        """Write the arrays of a block's lines; they are on the disk when this returns."""
+        places = self._places(block)
+        with self._unfinished.open("r+b") as file:
+            for place, array in zip(places, arrays, strict=True):
+                if array.size:
+                    file.seek(place)
+                    file.write(np.ascontiguousarray(array, "<f4").data)
+            file.flush()
+            os.fsync(file.fileno())
+
+    def note(self, block: range) -> None:
+        """Remember that a block is written."""
+        written = _join_ranges([*self._read_progress(), block])
+        progress = {
+            "identity": self.layout.identity,
+            "written": [[lines.start, lines.stop] for lines in written],
+        }
         write_atomically(self._progress, json.dumps(progress).encode())
 
-    def _places(self, first: int) -> Iterator[int]:
-        """The byte offset of each line's values, from a line onwards."""
-        lines = range(first, len(self.layout.lengths))
+    def finish(self) -> None:
+        """Give the complete file its name."""
+        move_into_place(self._unfinished, self.path)
+        self._progress.unlink(missing_ok=True)
+
+    def read(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
+        """The arrays of a complete file, block by block."""
+        if self.path.suffix in HDF5_SUFFIXES:
+            with h5py.File(self.path, "r") as file:
+                for block in blocks:
+                    yield [file[self.layout.key(line)][()] for line in block]
+        else:
+            with safe_open(self.path, framework="numpy") as file:
+                for block in blocks:
+                    yield [file.get_tensor(self.layout.key(line)) for line in block]
+
+    def _read_progress(self) -> list[range]:
+        """The lines that are written, as few ranges in order."""
+        try:
+            found = json.loads(self._progress.read_text(encoding="utf-8"))
+            is_ours = found["identity"] == self.layout.identity and self._unfinished.is_file()
+            return [range(*lines) for lines in found["written"]] if is_ours else []
+        except (FileNotFoundError, json.JSONDecodeError, KeyError):
+            return []
+
+    def _places(self, block: range) -> list[int]:
+        """The byte offset of the values of each line of a block."""
         if self.path.suffix in HDF5_SUFFIXES:
             with h5py.File(self._unfinished, "r") as file:
-                return iter([file[str(line)].id.get_offset() or 0 for line in lines])
+                return [file[self.layout.key(line)].id.get_offset() or 0 for line in block]
         with self._unfinished.open("rb") as opened:
             (header,) = struct.unpack("<Q", opened.read(8))
         per_token = self.layout.layers * self.layout.dim * FLOAT_BYTES
-        tokens = accumulate(self.layout.lengths, initial=0)
-        return (8 + header + per_token * before for before in islice(tokens, first, None))
+        return [8 + header + per_token * int(self.layout.tokens_before[line]) for line in block]
+
+
+def _join_ranges(ranges: Iterable[range]) -> list[range]:
+    """The same numbers in as few ranges as possible."""
+    joined: list[range] = []
+    for one in sorted(ranges, key=lambda lines: lines.start):
+        if joined and joined[-1].stop >= one.start:
+            joined[-1] = range(joined[-1].start, max(joined[-1].stop, one.stop))
+        else:
+            joined.append(one)
+    return joined
 
 
 def _lay_out_hdf5(path: Path, layout: Layout) -> None:
@@ -133,7 +196,7 @@ def _lay_out_hdf5(path: Path, layout: Layout) -> None:
         file.attrs[IDENTITY] = layout.identity
         for line in range(len(layout.lengths)):
             space = h5py.h5s.create_simple(layout.shape(line))
-            h5py.h5d.create(file.id, str(line).encode(), h5py.h5t.IEEE_F32LE, space, plan)
+            h5py.h5d.create(file.id, layout.key(line).encode(), h5py.h5t.IEEE_F32LE, space, plan)
 
 
 def _lay_out_safetensors(path: Path, layout: Layout) -> None:
@@ -141,7 +204,7 @@ def _lay_out_safetensors(path: Path, layout: Layout) -> None:
     start = 0
     for line in range(len(layout.lengths)):
         end = start + FLOAT_BYTES * int(np.prod(layout.shape(line)))
-        header[str(line)] = {"dtype": "F32", "shape": layout.shape(line), "data_offsets": [start, end]}
+        header[layout.key(line)] = {"dtype": "F32", "shape": layout.shape(line), "data_offsets": [start, end]}
         start = end
     text = json.dumps(header, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)  # values begin at a multiple of eight
