@@ -2,7 +2,7 @@
 
     text      = the words, joined by one blank
     forward   = the state of the forward model after the last character of a word
-    backward  = the state of the backward model, which reads the text reversed, after the word's first character
+    backward  = the state of the backward model after the first character of a word, from the end of the text
     h0        = [forward; backward], the only layer
 
 Both models start from a zero state and read a line feed first.
