@@ -67,6 +67,9 @@ RECIPES = {
     ),
     "python -m elmo_bench publish": Recipe(expected="3 new"),
     "python -m elmo_bench report": Recipe(("--resamples", "100"), expected="results/TABLES.md"),
+    "python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --workers 2": Recipe(
+        instead=(("sentences.txt", "{sentences}"),), expected="wrote 2 sentences, 6 tokens, 3 layers"
+    ),
     "python -m elmo_bench tasks": Recipe(expected="wikigold"),
     "python -m elmo_bench validate task=ner": Recipe(("bilm@encoder.bilm=tiny",), expected="ner"),
     "python -m elmo_bench doctor": Recipe(expected="python"),
@@ -101,12 +104,14 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     (world,) = (root / "results" / "cache" / "world").glob("*/ner")
     for split in ("train", "dev", "test"):
         shutil.copy(world / f"{split}.conll", root / f"{split}.conll")
+    (root / "two.txt").write_text("Mary sold the boat\nNo .\n")
     results = (root / "results" / "runs" / "ner").glob("*/result.json")
     baseline, elmo = sorted(results, key=lambda result: is_baseline(read_record(result)), reverse=True)
     places = {
         "tmp": str(root),
         "model": str(root / "results" / "models" / "small"),
         "text": str(world.parent / "text"),
+        "sentences": str(root / "two.txt"),
         "baseline": str(baseline.parent),
         "elmo": str(elmo.parent),
     }
