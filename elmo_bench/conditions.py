@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from elmo_bench.config import UNTRAINED, RunConfig
@@ -10,6 +11,7 @@ from elmo_bench.records import Record
 
 WITHOUT_ELMO = "without ELMo"
 TWIN_OF_SAMPLE = "untrained"  # conf/encoder has a separate file for this one
+DIGITS = 6  # of a fingerprint, next to a name
 LAYERS = {"all": "all layers", "last": "last layer"}
 
 
@@ -30,9 +32,30 @@ def is_baseline(record: Record) -> bool:
     return bool(record.identity["elmo"]["where"] == "none")
 
 
-def describe_condition(record: Record) -> str:
-    """The encoder of a run, and how its layers enter the head."""
-    return describe_elmo(record.identity["elmo"], record.encoder)
+def describe_condition(record: Record, names: Mapping[str, str] | None = None) -> str:
+    """The encoder of a run, and how its layers enter the head; `names` are those of `name_encoders`."""
+    name = (names or {}).get(fingerprint_of(record), record.encoder)
+    return describe_elmo(record.identity["elmo"], name)
+
+
+def fingerprint_of(record: Record) -> str:
+    """The fingerprint of a run's encoder; empty without one."""
+    return record.identity.get("encoder_fingerprint") or ""
+
+
+def name_encoders(records: Iterable[Record]) -> dict[str, str]:
+    """A name for the encoder of every run, by fingerprint; no two are the same."""
+    return tell_apart((record.encoder or "", fingerprint_of(record)) for record in records)
+
+
+def tell_apart(encoders: Iterable[tuple[str, str]]) -> dict[str, str]:
+    """Names by fingerprint; encoders that share a name have the first digits of their fingerprint, too."""
+    named = {fingerprint: name for name, fingerprint in encoders}
+    counts = Counter(named.values())
+    return {
+        fingerprint: name if counts[name] == 1 else f"{name} {fingerprint[:DIGITS]}"
+        for fingerprint, name in named.items()
+    }
 
 
 def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
@@ -54,15 +77,22 @@ def is_untrained(encoder: str) -> bool:
     return trained_name(encoder) != encoder
 
 
-def choose_encoder(encoder: str) -> list[str]:
-    """The overrides that choose the encoder of a record."""
+def choose_encoder(encoder: str, config: Mapping[str, Any] | None = None) -> list[str]:
+    """The overrides that choose the encoder of a record, from its name and its part of the configuration."""
+    settings = config or {}
     twin = ["encoder.untrained=true"] if is_untrained(encoder) else []
+    if key := settings.get("named_after"):
+        return [f"encoder={settings['name']}", f"encoder.{key}={settings[key]}", *twin]
     return [f"encoder={trained_name(encoder)}", *twin]
 
 
-def describe_method(config: RunConfig) -> str:
-    """The condition with what tables vary besides ELMo; dashboards group the runs of all tasks by it."""
-    encoder = config.encoder.full_name + (", fine-tuned" if config.tuning.text == "task" else "")
+def describe_method(config: RunConfig, fingerprint: str | None = None) -> str:
+    """The condition with what tables vary besides ELMo; dashboards group the runs of all tasks by it.
+
+    The fingerprint is that of the encoder before any fine-tuning, which makes one encoder per task.
+    """
+    encoder = " ".join(filter(None, [config.encoder.full_name, (fingerprint or "")[:DIGITS]]))
+    encoder += ", fine-tuned" if config.tuning.text == "task" else ""
     parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), encoder)]
     if config.words.kind == "none" and config.task.words.get("kind") != "none":
         parts.append("no word vectors")

@@ -242,11 +242,20 @@ class EncoderConfig(Config):
     plugin: str  # dotted path of the encoder's class
     untrained: bool = False  # a twin with random weights, as a control
     device: str = "cpu"  # where it computes; not part of an identity
+    named_after: str | None = None  # the setting that says which one: a path or an identifier
+
+    @property
+    def own_name(self) -> str:
+        """Its name where its kind is clear: the last part of the setting that it is named after."""
+        if self.named_after is None:
+            return self.name
+        return str(self.settings.get(self.named_after, "")).rstrip("/").rpartition("/")[2] or self.name
 
     @property
     def full_name(self) -> str:
-        """The encoder's name in records and tables."""
-        return f"{UNTRAINED}{self.name}" if self.untrained else self.name
+        """The encoder's name in records and tables, such as small_open, or model A for the directory A."""
+        name = self.name if self.own_name == self.name else f"{self.name} {self.own_name}"
+        return f"{UNTRAINED}{name}" if self.untrained else name
 
     @property
     def settings(self) -> dict[str, Any]:

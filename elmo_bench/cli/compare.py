@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from elmo_bench.cli.report import add_resamples, read_resamples
-from elmo_bench.conditions import describe_condition
+from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import COUNTS, RUN_RECORD, Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import Comparison, Referee, Run
@@ -91,7 +91,8 @@ def gather(place: Path) -> dict[int, Run]:
     for file in files:
         counts = file.with_name(COUNTS) if file.name == RUN_RECORD else file.with_suffix(".npz")
         runs.append(Run(read_record(file), counts))
-    conditions = {found.record.condition: describe_condition(found.record) for found in runs}
+    names = name_encoders(found.record for found in runs)
+    conditions = {found.record.condition: describe_condition(found.record, names) for found in runs}
     if len(conditions) > 1:
         named = "; ".join(f"{name} ({what})" for name, what in sorted(conditions.items()))
         raise UsageError(f"{place}: expected the runs of one condition, got {len(conditions)}: {named}")
@@ -134,6 +135,11 @@ def require_comparable(first: Record, second: Record, split: str) -> None:
         mine, other = getattr(first, name), getattr(second, name)
         if mine != other:
             raise UsageError(f"cannot be compared: {name} is {mine} in A and {other} in B")
+    for side, record in (("A", first), ("B", second)):
+        if split not in record.scores:
+            raise UsageError(
+                f"{side} was not scored on {split} (evaluate.splits=dev): compare with --split dev"
+            )
     key = f"data/{split}"
     if first.hashes.get(key) != second.hashes.get(key):
         raise UsageError(
@@ -159,11 +165,12 @@ def describe(
 ) -> list[str]:
     """The comparison as text."""
     a, b = pairs[0][0].record, pairs[0][1].record
+    names = name_encoders([a, b])
     before, after = ([run.record.scores[split][metric] for run in side] for side in zip(*pairs, strict=True))
     lines = [
         f"{a.task} on {a.corpus} ({a.source}), {split} {metric}, {a.examples[split]} examples",
-        f"A  {a.condition}  {describe_condition(a)}",
-        f"B  {b.condition}  {describe_condition(b)}",
+        f"A  {a.condition}  {describe_condition(a, names)}",
+        f"B  {b.condition}  {describe_condition(b, names)}",
         *(f"   differs: {difference}" for difference in differing(a.identity, b.identity)),
         "",
         f"{'seed':>8}  {'A':>7}  {'B':>7}  {'B - A':>7}",
@@ -235,13 +242,14 @@ def as_json(
 ) -> dict[str, Any]:
     """All of it, with all digits."""
     a, b = pairs[0][0].record, pairs[0][1].record
+    names = name_encoders([a, b])
     return {
         "task": a.task,
         "split": split,
         "metric": metric,
         "examples": a.examples[split],
-        "first": {"condition": a.condition, "description": describe_condition(a)},
-        "second": {"condition": b.condition, "description": describe_condition(b)},
+        "first": {"condition": a.condition, "description": describe_condition(a, names)},
+        "second": {"condition": b.condition, "description": describe_condition(b, names)},
         "differs": list(differing(a.identity, b.identity)),
         "scores": [
             {

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_bench.commands import spell_run
@@ -44,6 +44,7 @@ class Sides:
     first: Seeds
     second: Seeds
     single: bool = False  # the finding is about one condition
+    chosen_by: tuple[str, ...] = ()  # the overrides that choose the encoder, or the one it is the twin of
 
     @property
     def pairs(self) -> list[tuple[Run, Run]]:
@@ -114,13 +115,14 @@ class Archive:
         Settings are training and head: runs that differ in them are never compared.
         """
         runs = [self._runs(place, task, condition) for condition in (first, second) if condition]
-        encoder, single = self._block(place, second).encoder, first is None
-        found = [Sides(place, encoder, {}, {}, single)]
+        block, single = self._block(place, second), first is None
+        chosen = tuple(word for word in block.chosen_by if not word.startswith("encoder.untrained="))
+        found = [Sides(place, block.encoder, {}, {}, single, chosen)]
         for setting in sorted({setting_of(run.record) for one in runs for run in one.runs}):
             alike = [TaskRuns(tuple(r for r in one.runs if setting_of(r.record) == setting)) for one in runs]
             after = alike[-1].find(second.wanted)
             before = alike[0].find(first.wanted) if first else {}
-            sides = Sides(place, encoder, before, after, single)
+            sides = replace(found[0], first=before, second=after)
             may_differ = first and first.wanted.words != second.wanted.words
             if may_differ or len({words_of(record) for record in sides.records}) < 2:
                 found.append(sides)
@@ -146,12 +148,13 @@ class Archive:
         own = [block for block in twins if trained and trained_name(block.encoder) == trained.encoder]
         return _most(own if trained else twins) or Block(*place)
 
-    def usual_encoder(self, source: str) -> str | None:
-        """The encoder of most runs of a source, for commands at a place without runs."""
+    def usual_encoder(self, source: str) -> Block:
+        """A block with the encoder of most runs of a source, for commands at a place without runs."""
         runs = (run.record for run in self.published.runs if run.record.source == source)
-        counts = Counter(record.encoder for record in runs if not is_baseline(record))
-        usual = {name: count for name, count in counts.items() if not is_untrained(name or "")}
-        return max(usual, key=lambda name: (usual[name], name or ""), default=None)
+        blocks = [block_of(record) for record in runs if not is_baseline(record)]
+        counts = Counter(block.encoder for block in blocks if not is_untrained(block.encoder))
+        usual = max(counts, key=lambda name: (counts[name], name), default="")
+        return next((block for block in blocks if block.encoder == usual), Block(source, "", ""))
 
 
 def _most(blocks: Iterable[Block]) -> Block | None:
@@ -190,17 +193,15 @@ class Command:
         return spell_run([f"task={self.task}", *self.words], sweep=True)
 
 
-def command_for(
-    task: str, source: str, condition: Condition, seeds: Sequence[int], place: Place | None, encoder: str
-) -> Command:
+def command_for(task: str, source: str, condition: Condition, seeds: Sequence[int], sides: Sides) -> Command:
     """The command that makes the runs of a condition."""
     words = [f"data={source}"]
-    if place and source != GENERATED:
-        _, corpus, size = place
+    if sides.place and source != GENERATED:
+        _, corpus, size = sides.place
         words.append(f"data.corpus={corpus}")
         words += ["size=paper"] if size == "paper" != source else []
-    if encoder and condition.wanted.elmo != "none":
-        words.append(f"encoder={trained_name(encoder)}")
+    if condition.wanted.elmo != "none":
+        words += sides.chosen_by
     return Command(task, (*words, f"seed={','.join(map(str, seeds))}", *condition.overrides))
 
 

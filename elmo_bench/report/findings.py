@@ -166,7 +166,8 @@ def _measure_runs(blank: Judged, archive: Archive, referee: Referee) -> Iterator
     finding, source, task = blank.config, blank.source, blank.task
     conditions = conditions_of(finding, f"{blank.family}.{blank.name}")
     found = [archive.find(place, task, *conditions) for place in archive.places(source, task)]
-    nowhere = Sides(None, archive.usual_encoder(source) or "", {}, {})
+    usual = archive.usual_encoder(source)
+    nowhere = Sides(None, usual.encoder, {}, {}, chosen_by=usual.chosen_by)
     nearest_to_one = max(found, key=lambda sides: len(sides.records), default=nowhere)
     for sides in [one for one in found if one.seeds] or [nearest_to_one]:
         yield replace(
@@ -188,9 +189,7 @@ def _missing(
     for condition, known in zip(conditions, (sides.first, sides.second), strict=True):
         seeds = [seed for seed in wanted if seed not in known]
         if condition and seeds:
-            commands.append(
-                command_for(blank.task, blank.source, condition, seeds, sides.place, sides.encoder)
-            )
+            commands.append(command_for(blank.task, blank.source, condition, seeds, sides))
     return tuple(commands)
 
 

@@ -117,13 +117,14 @@ class ReportInputs:
 
     def _tuned_names(self, block: Block, task: str) -> set[str]:
         """What fine-tuned forms of a block's encoder are called: by default, and by their records."""
+        base = block.encoder.partition(" ")[2] or block.encoder  # model A: fine-tuning calls it A
         tuned = {
             str(record.config.get("name"))
             for record in self.published.perplexities
             if (record.finetuned.encoder, record.finetuned.task, record.finetuned.corpus)
-            == (block.encoder, task, block.corpus)
+            == (base, task, block.corpus)
         }
-        return {f"{block.encoder}-{task}-{block.corpus}", *tuned}
+        return {f"{base}-{task}-{block.corpus}", *tuned}
 
 
 def is_beside(block: Block, other: Block) -> bool:

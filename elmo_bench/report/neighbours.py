@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from elmo_bench.commands import spell_command
+from elmo_bench.conditions import tell_apart
 from elmo_bench.config import TableConfig
 from elmo_bench.records import Context, ContextRank, NeighboursRecord
 from elmo_bench.report.cells import NO_RUN, text
@@ -23,7 +24,9 @@ def build_neighbours(name: str, table: TableConfig, inputs: ReportInputs) -> Sec
     for key in ("biLM/1", "biLM/2"):
         source, found = (entries[key][side]["value"] for side in ("source", "neighbour"))
         rows.append((text("paper, biLM"), text(source), Cell((found,), "paper")))
-    ours = [row for record in inputs.published.neighbours for row in _neighbour_rows(record)]
+    records = inputs.published.neighbours
+    names = tell_apart((record.encoder, record.encoder_fingerprint) for record in records)
+    ours = [row for record in records for row in _neighbour_rows(record, names[record.encoder_fingerprint])]
     rows += ours
     commands = () if ours else (spell_command("neighbours", ["play", "--help"]),)
     if not ours:
@@ -32,13 +35,13 @@ def build_neighbours(name: str, table: TableConfig, inputs: ReportInputs) -> Sec
     return Section(name, table.title, table.about, (built,))
 
 
-def _neighbour_rows(record: NeighboursRecord) -> list[tuple[Cell, Cell, Cell]]:
+def _neighbour_rows(record: NeighboursRecord, name: str) -> list[tuple[Cell, Cell, Cell]]:
     """The word's static neighbours, and one row per context that was asked about."""
     rows = []
     if record.static:
         words = ", ".join(word for word, _ in record.static)
         rows.append((text(f"here, {record.vectors}"), text(record.word), Cell((words,), "score")))
-    encoder = text(f"here, {record.encoder}, layer {record.layer}", f"on {record.corpus}")
+    encoder = text(f"here, {name}, layer {record.layer}", f"on {record.corpus}")
     for context in record.contexts:
         nearest = [_in_words(one) for one in context.nearest[:SHOWN]]
         if context.ranks:

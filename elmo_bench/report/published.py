@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal
 
-from elmo_bench.conditions import flatten, is_baseline, reduce_elmo
+from elmo_bench.conditions import choose_encoder, fingerprint_of, flatten, is_baseline, reduce_elmo
 from elmo_bench.records import (
     EnsembleRecord,
     NeighboursRecord,
@@ -42,6 +42,7 @@ class Block:
     size: str
     encoder: str = ""  # empty where no run with ELMo is published
     fingerprint: str = ""
+    chosen_by: tuple[str, ...] = field(default=(), compare=False)  # the overrides that choose the encoder
 
 
 @dataclass(frozen=True)
@@ -173,7 +174,9 @@ class Published:
 
 def block_of(record: Record) -> Block:
     """The block of a run with ELMo."""
-    return Block(*place_of(record), record.encoder or "", record.identity.get("encoder_fingerprint") or "")
+    name = record.encoder or ""
+    chosen_by = tuple(choose_encoder(name, record.config.get("encoder")))
+    return Block(*place_of(record), name, fingerprint_of(record), chosen_by)
 
 
 @dataclass

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from itertools import groupby
 from statistics import mean, stdev
 
-from elmo_bench.conditions import describe_condition
+from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
@@ -34,7 +34,10 @@ def _table(records: list[Record]) -> str:
     for record in records:
         conditions[record.condition][record.seed] = record
     table = list(conditions.values())
-    names = [describe_condition(_any(seeds)) + _peculiarities(_any(seeds), records) for seeds in table]
+    encoders = name_encoders(records)
+    names = [
+        describe_condition(_any(seeds), encoders) + _peculiarities(_any(seeds), records) for seeds in table
+    ]
     width = max(52, *map(len, names))
     rows = [
         _row(f"  {name:{width}}", seeds, conditions.get(baseline_of(_any(seeds), records) or "", {}))

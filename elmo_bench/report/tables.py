@@ -6,7 +6,6 @@ from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from elmo_bench.commands import spell_run
-from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
 from elmo_bench.report.cells import (
@@ -271,8 +270,7 @@ def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Coll
     words = [f"+experiment={experiment}", f"task={','.join(tasks)}", f"data={block.source}"]
     if block.source != GENERATED:
         words.append(f"data.corpus={block.corpus}")
-    if block.encoder:
-        words += choose_encoder(block.encoder)
+    words += block.chosen_by
     if block.size in sizes and block.size != block.source:
         words.append(f"size={block.size}")
     return spell_run(words, sweep=True)

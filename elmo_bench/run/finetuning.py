@@ -122,8 +122,7 @@ def contains(found: Any, wanted: Any) -> bool:
 
 def base_name(encoder: EncoderConfig) -> str:
     """What an encoder is called; of encoder=model encoder.directory=DIR the directory's name."""
-    directory = encoder.settings.get("directory")
-    return Path(directory).name if encoder.name == "model" and directory else encoder.name
+    return encoder.own_name
 
 
 def complete_settings(

@@ -20,7 +20,7 @@ def label_run(config: RunConfig, prepared: Prepared) -> RunLabel:
         elmo = config.elmo
         tags += [f"encoder:{prepared.encoder.card.name}", f"where:{elmo.where}", f"layers:{elmo.layers}"]
     return RunLabel(
-        name=f"{config.task.name} {describe_method(config)} seed {config.seed}",
+        name=f"{config.task.name} {_method(config, prepared)} seed {config.seed}",
         group=f"{config.task.name}-{prepared.condition}",
         tags=tuple(tags),
     )
@@ -32,7 +32,7 @@ def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
     return {
         **values,
         "condition": prepared.condition,
-        "method": describe_method(config),
+        "method": _method(config, prepared),
         "source": prepared.corpus.source,
         "corpus": prepared.corpus.name,
         "fraction": config.data.fraction,
@@ -40,6 +40,13 @@ def describe_run(config: RunConfig, prepared: Prepared) -> dict[str, Any]:
         "task_name": config.task.name,
         "encoder_name": prepared.encoder.card.name if prepared.encoder else "none",
     }
+
+
+def _method(config: RunConfig, prepared: Prepared) -> str:
+    """The condition; two encoders of one name differ by the first digits of their fingerprints."""
+    if prepared.tuned:
+        return describe_method(config, prepared.tuned.base_fingerprint)
+    return describe_method(config, prepared.encoder.card.fingerprint if prepared.encoder else None)
 
 
 def summarise_run(record: Record) -> dict[str, Any]:

@@ -198,7 +198,8 @@ def _offer_models(composer: Composer, paths: PathsConfig) -> None:
     for options in sorted(paths.models.glob(f"*/{OPTIONS_FILE}")):
         name = options.parent.name
         if name not in known:
-            node = {**model, "name": name, "directory": f"${{paths.models}}/{name}"}
+            directory = f"${{paths.models}}/{name}"
+            node = {**model, "name": name, "directory": directory, "named_after": None}
             ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
 
 

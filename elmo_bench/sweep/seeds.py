@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from elmo_bench.conditions import describe_condition
+from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.baseline import baseline_of
 from elmo_bench.report.power import describe_power, deviation_of_gain
@@ -14,6 +14,7 @@ from elmo_bench.sweep.plan import Plan
 def describe_seeds(plan: Plan) -> list[str]:
     """One line for every condition with ELMo whose spread is known."""
     records = [read_record(job.target.record) for job in plan.done if job.target]
+    names = name_encoders(records)
     lines = []
     for condition, runs in _by_condition(records).items():
         baseline = baseline_of(runs[0], records)
@@ -21,7 +22,7 @@ def describe_seeds(plan: Plan) -> list[str]:
         of_baseline = _by_seed(record for record in records if record.condition == baseline)
         if deviation_of_gain(of_baseline, scores) is not None:
             answer = describe_power(of_baseline, scores, _count_seeds(plan, condition))
-            lines.append(f"seeds: {runs[0].task}, {describe_condition(runs[0])}: {answer}")
+            lines.append(f"seeds: {runs[0].task}, {describe_condition(runs[0], names)}: {answer}")
     return lines
 
 

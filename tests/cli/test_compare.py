@@ -187,3 +187,34 @@ def test_runs_that_met_their_cap_are_marked(groups: tuple[Path, Path], tmp_path:
     run = publish(tmp_path / "cut", record(2, 30, ELMO, stopped="cap"), 30)
     _, out, _ = compare(capsys, groups[0], run.counts.with_suffix(".json"))
     assert "not converged: 1 of 2 runs reached their cap" in out
+
+
+def test_two_encoders_of_one_name_are_compared_and_told_apart(tmp_path: Path, capsys: Any) -> None:
+    places = []
+    for fingerprint, numbers in (("a" * 64, (20, 22, 21)), ("b" * 64, (27, 27, 25))):
+        for seed, right in enumerate(numbers, start=1):
+            changes = {"encoder": "model A", "identity": {"encoder_fingerprint": fingerprint}}
+            run = publish(tmp_path, record(seed, right, ELMO, **changes), right)
+        places.append(tmp_path / "pos" / run.record.condition[:8])
+    code, out, _ = compare(capsys, *places)
+    assert code == 0
+    assert "ELMo (model A aaaaaa) at input" in out
+    assert "ELMo (model A bbbbbb) at input" in out
+    assert "differs: encoder_fingerprint aaaaaaaaaaaa / bbbbbbbbbbbb" in out
+    assert "gain +13.33" in out
+    assert "bootstrap over seeds and examples" in out
+
+
+def test_runs_that_never_saw_test_data_are_compared_by_dev(tmp_path: Path, capsys: Any) -> None:
+    places = []
+    for elmo, right in ((NONE, 20), (ELMO, 27)):
+        made = record(1, right, elmo)
+        score = {"dev": made.scores["dev"]}
+        run = publish(tmp_path, made.model_copy(update={"scores": score}), right)
+        places.append(tmp_path / "pos" / f"{run.record.condition}-s1.json")
+    code, _, err = compare(capsys, *places)
+    assert code == 2
+    assert "A was not scored on test (evaluate.splits=dev): compare with --split dev" in err
+    code, out, _ = compare(capsys, *places, "--split", "dev")
+    assert code == 0
+    assert "gain +17.50" in out
