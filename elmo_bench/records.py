@@ -44,6 +44,30 @@ class TunedEncoder(BaseModel):
     finetuned: Finetuning
 
 
+class EncodingSpeed(BaseModel):
+    """How long an encoder took for some words; loading it and writing the store are not counted."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    tokens: int
+    seconds: float
+    device: str
+    threads: int
+    processor: str
+
+
+class EncoderFacts(BaseModel):
+    """What an encoder costs."""
+
+    model_config = ConfigDict(extra="forbid", frozen=True)
+
+    layers: int
+    dim: int
+    parameters: int | None
+    token_bytes: int  # in the store, all layers
+    speed: EncodingSpeed | None  # unknown if nothing was encoded on the machine
+
+
 class Record(BaseModel):
     """The record of one finished run; the only input of tables and figures."""
 
@@ -60,6 +84,7 @@ class Record(BaseModel):
     size: str
     encoder: str | None  # its name; the fingerprint is part of the identity
     tuned: TunedEncoder | None = None
+    encoder_facts: EncoderFacts | None = None  # older records do not have it
     debug: bool  # trial run on a few examples: never in tables
     identity: dict[str, Any]  # what the condition hashes, in the clear
     config: dict[str, Any]  # the resolved configuration

@@ -23,6 +23,7 @@ from elmo_bench.records import (
     COUNTS,
     RUN_RECORD,
     WEIGHTS,
+    EncoderFacts,
     Record,
     predictions_file,
     read_record,
@@ -33,13 +34,14 @@ from elmo_bench.records import (
 from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
 from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
-from elmo_bench.run.inputs import Material, gather
+from elmo_bench.run.inputs import Material, build_store, gather
 from elmo_bench.run.module import TaskModule
 from elmo_bench.run.preparation import Prepared, prepare
+from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory
-from elmo_bench.types import Counts, Log, Prediction, Scores
+from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
 
 @dataclass(frozen=True)
@@ -224,6 +226,7 @@ def make_record(
         },
         encoder=prepared.encoder.card.name if prepared.encoder else None,
         tuned=prepared.tuned,
+        encoder_facts=describe_facts(config, prepared, material),
         parameters={
             "head": sum(weight.numel() for weight in module.head.parameters()),
             "injection": sum(weight.numel() for weight in module.injection.parameters()),
@@ -231,6 +234,14 @@ def make_record(
         seconds=seconds,
         environment=describe_environment(),
     )
+
+
+def describe_facts(config: RunConfig, prepared: Prepared, material: Material) -> EncoderFacts | None:
+    """What the encoder of a run costs; nothing where it has none."""
+    if prepared.encoder is None:
+        return None
+    token_bytes = build_store(config, prepared.encoder, log_to_stderr).token_bytes
+    return describe_encoder(config, prepared.encoder.card, token_bytes, material.stopwatch)
 
 
 def _columns(row: dict[str, float], metric: str) -> list[str]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
@@ -14,6 +14,7 @@ from elmo_bench.encoders.store import Store
 from elmo_bench.run.batches import LayerSource, no_layers
 from elmo_bench.run.preparation import Prepared
 from elmo_bench.run.selection import choose_examples, read_corpus
+from elmo_bench.run.speed import Stopwatch
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import Log, Words
 
@@ -29,6 +30,7 @@ class Material:
     vocabularies: Vocabularies
     coverage: dict[str, dict[str, float]]  # coverage of the word vectors
     left_out: dict[str, dict[str, int]]  # what the files contain in addition to the examples, by split
+    stopwatch: Stopwatch  # of the encoder
 
 
 def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
@@ -48,9 +50,12 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
     # A run with a limit encodes only its examples; any other run reads from the store of the whole file.
     encoded = examples if config.limit else everything
+    stopwatch = Stopwatch()
+    if prepared.encoder is not None:
+        prepared = replace(prepared, encoder=stopwatch.time(prepared.encoder))
     layers = {split: open_layers(config, prepared, split, encoded[split], log) for split in examples}
     whole = min(len(everything["train"]), config.limit or len(everything["train"]))
-    return Material(examples, whole, indexed, layers, vocabularies, coverage, reading.left_out)
+    return Material(examples, whole, indexed, layers, vocabularies, coverage, reading.left_out, stopwatch)
 
 
 def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:

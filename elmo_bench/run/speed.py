@@ -1,0 +1,87 @@
+"""How fast an encoder is: measured while a run fills the store, and kept for the runs that read it."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+import torch
+from pydantic import ValidationError
+
+from elmo_bench.config import RunConfig
+from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
+from elmo_bench.files import write_atomically
+from elmo_bench.records import EncoderFacts, EncodingSpeed
+from elmo_bench.run.environment import describe_processor
+from elmo_bench.types import Words
+
+SPEEDS = "speeds"  # below paths.cache: one file per encoder
+
+
+@dataclass
+class Stopwatch:
+    """The words that an encoder was given, and the seconds that it took for them."""
+
+    tokens: int = 0
+    seconds: float = 0.0
+
+    def time(self, found: FoundEncoder) -> FoundEncoder:
+        """The same encoder; the stopwatch runs while it computes, but not while it is loaded."""
+        return replace(found, load=lambda: TimedEncoder(found.load(), self))
+
+
+class TimedEncoder:
+    """An encoder whose computing is timed."""
+
+    def __init__(self, encoder: Encoder, stopwatch: Stopwatch) -> None:
+        self.fingerprint, self.layer_count, self.dim = encoder.fingerprint, encoder.layer_count, encoder.dim
+        self._encoder = encoder
+        self._stopwatch = stopwatch
+
+    def layers(self, sentences: Sequence[Words]) -> list[Layers]:
+        """What the encoder gives; the seconds are added to the stopwatch."""
+        started = time.perf_counter()
+        found = self._encoder.layers(sentences)
+        self._stopwatch.seconds += time.perf_counter() - started
+        self._stopwatch.tokens += sum(map(len, sentences))
+        return found
+
+
+def describe_encoder(
+    config: RunConfig, card: EncoderCard, token_bytes: int, stopwatch: Stopwatch
+) -> EncoderFacts:
+    """What an encoder costs, for a record; its speed is the longest measurement on this machine."""
+    return EncoderFacts(
+        layers=card.layer_count,
+        dim=card.dim,
+        parameters=card.parameters,
+        token_bytes=token_bytes,
+        speed=_keep_speed(config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.json", config, stopwatch),
+    )
+
+
+def _keep_speed(path: Path, config: RunConfig, stopwatch: Stopwatch) -> EncodingSpeed | None:
+    """The measurement of this run, or an earlier one if that is of more tokens; the longer one is kept."""
+    earlier = _read_speed(path)
+    if not stopwatch.tokens or (earlier and earlier.tokens >= stopwatch.tokens):
+        return earlier
+    measured = EncodingSpeed(
+        tokens=stopwatch.tokens,
+        seconds=stopwatch.seconds,
+        device=str(getattr(config.encoder, "device", "cpu")),
+        threads=torch.get_num_threads(),
+        processor=describe_processor().get("model name", "unknown processor"),
+    )
+    path.parent.mkdir(parents=True, exist_ok=True)
+    write_atomically(path, measured.model_dump_json(indent=1).encode())
+    return measured
+
+
+def _read_speed(path: Path) -> EncodingSpeed | None:
+    """A measurement that was kept; a damaged one is measured again."""
+    try:
+        return EncodingSpeed.model_validate_json(path.read_bytes())
+    except (FileNotFoundError, ValidationError):
+        return None
