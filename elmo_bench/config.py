@@ -121,7 +121,15 @@ class RowConfig(Config):
 class TableConfig(Config):
     """How the report shows the runs of an experiment (`hydra.sweeper.table` of its file)."""
 
-    kind: Literal["scores", "sample_efficiency", "layer_weights", "neighbours", "perplexities"] = "scores"
+    kind: Literal[
+        "scores",
+        "sample_efficiency",
+        "layer_weights",
+        "neighbours",
+        "perplexities",
+        "encoders",
+        "layers",
+    ] = "scores"
     position: float = 100  # in the report: lowest first
     title: str
     about: str = ""  # the question that the table answers, in words

@@ -25,6 +25,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.catalog import add_corpora, check_names
+from elmo_bench.conditions import choose_encoder, is_untrained, trained_name
 from elmo_bench.config import PathsConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
 from elmo_bench.types import UsageError
@@ -35,6 +36,7 @@ PROVIDER = "elmo_bench"
 REQUIRED = {"config": "task", "finetune": "task", "pretrain": "bilm"}  # without a default, by primary file
 SPOKEN = {("finetune", "task"): "finetune"}  # groups with another name on the command line
 SEED = "seed"
+ENCODER = "encoder"
 
 
 class RegisteredDirectories(SearchPathPlugin):
@@ -85,8 +87,12 @@ class Composer:
         return self.resolve(name, composed)
 
     def translate(self, name: str, overrides: Sequence[str]) -> list[str]:
-        """Overrides as Hydra understands them: GROUP=null removes the group."""
-        words = [self._without_null(name, override) for override in self.parse(overrides)]
+        """Overrides as Hydra understands them, for GROUP=null and encoder=untrained_NAME, too."""
+        words = [
+            word
+            for override in self.parse(overrides)
+            for word in self._read_twin(override) or [self._without_null(name, override)]
+        ]
         return [word for word in words if word]
 
     def resolve(self, name: str, composed: DictConfig) -> dict[str, Any]:
@@ -115,6 +121,14 @@ class Composer:
         if not is_null or not self.is_group(override):
             return word
         return "" if group == REQUIRED.get(name) else f"~{group}"
+
+    def _read_twin(self, override: Override) -> list[str]:
+        """The overrides that encoder=untrained_NAME stands for; none where it stands for itself."""
+        value = override.value()
+        if override.key_or_group != ENCODER or not isinstance(value, str) or not is_untrained(value):
+            return []
+        known = self.choices(ENCODER)
+        return choose_encoder(value) if value not in known and trained_name(value) in known else []
 
     def _ask_for(self, name: str, group: str) -> str:
         names, spoken = self.choices(group), SPOKEN.get((name, group), group)
@@ -192,7 +206,7 @@ def read_paths(composer: Composer, overrides: Sequence[str]) -> PathsConfig:
 
 def _offer_models(composer: Composer, paths: PathsConfig) -> None:
     """Make encoder=NAME mean the directory NAME under paths.models, unless a file has that name."""
-    known = composer.choices("encoder")
+    known = composer.choices(ENCODER)
     model = OmegaConf.to_container(OmegaConf.load(CONF / "encoder" / "model.yaml"))
     assert isinstance(model, dict)
     for options in sorted(paths.models.glob(f"*/{OPTIONS_FILE}")):
@@ -200,7 +214,7 @@ def _offer_models(composer: Composer, paths: PathsConfig) -> None:
         if name not in known:
             directory = f"${{paths.models}}/{name}"
             node = {**model, "name": name, "directory": directory, "named_after": None}
-            ConfigStore.instance().store(name, node, group="encoder", provider=PROVIDER)
+            ConfigStore.instance().store(name, node, group=ENCODER, provider=PROVIDER)
 
 
 def quote(word: str) -> str:

@@ -31,7 +31,8 @@ def list_jobs(parse: Parse, sweep: SweepConfig, words: Sequence[str]) -> list[li
     """Every combination of the swept values, once for each condition.
 
     The command line takes precedence over the experiment's values of a key. A condition takes precedence
-    over the command line: `encoder=small` must not change a control condition with another encoder.
+    over the command line: `encoder=small` must not change a control condition with another encoder. A
+    condition that names a task is of that task's jobs only.
     """
     typed = read_choices(parse, words)
     usual = {**read_choices(parse, _spell(sweep.params)), **typed}
@@ -44,9 +45,14 @@ def list_jobs(parse: Parse, sweep: SweepConfig, words: Sequence[str]) -> list[li
             )
     jobs: dict[tuple[str, ...], None] = {}  # in order, each once
     for chosen in _combine(usual, _read_special(parse, sweep, typed)):
-        for condition in decided:
+        for condition in (one for one in decided if _is_of_task(one, chosen)):
             jobs.update(dict.fromkeys(product(*{**chosen, **condition}.values())))
     return [list(job) for job in jobs]
+
+
+def _is_of_task(condition: Choices, chosen: Choices) -> bool:
+    """Whether a condition may change jobs of the chosen task."""
+    return TASK not in condition or TASK not in chosen or chosen[TASK][0] in condition[TASK]
 
 
 def _combine(usual: Choices, special: Mapping[str, Choices]) -> Iterator[Choices]:

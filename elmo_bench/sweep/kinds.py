@@ -21,6 +21,8 @@ class JobKind(Generic[Command]):
     command: type[Command]
     run: Callable[[Command, Sequence[str]], Path]  # also takes a single job's overrides; returns its record
     locate: Callable[[Command], Target]  # computes nothing
+    expand: Callable[[list[str], Callable[[list[str]], Command]], list[list[str]]] = lambda job, read: [job]
+    """The jobs that one job of a sweep stands for; also takes the function that composes a job."""
     comment: Callable[[Plan], list[str]] = lambda plan: []  # further lines of a printed plan
 
     def read(self, values: dict[str, Any]) -> Command:

@@ -62,15 +62,18 @@ def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, ove
     parsed = composer.parse(overrides)
     of_hydra = [str(override.input_line) for override in parsed if override.is_hydra_override()]
     of_jobs = [str(override.input_line) for override in parsed if not override.is_hydra_override()]
-    jobs = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
+    listed = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
     shown: list[bool] = []
 
+    def read(job: list[str]) -> Any:
+        return kind.read(composer.job_values(kind.primary, job))
+
     def locate(job: list[str]) -> Target:
-        command = kind.read(composer.job_values(kind.primary, job))
+        command = read(job)
         shown.append(command.plan)
         return kind.locate(command)
 
-    plan = plan_jobs(jobs, locate)
+    plan = plan_jobs([job for one in listed for job in kind.expand(one, read)], locate)
     if error := plan.common_error:
         raise error
     if any(shown):

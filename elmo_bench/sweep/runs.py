@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from elmo_bench.config import RunConfig
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.types import BenchError
+
+EACH_LAYER = "elmo.layers=each"  # in a sweep
 
 
 def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
@@ -44,4 +47,31 @@ def comment_seeds(plan: Plan) -> list[str]:
     return describe_seeds(plan)
 
 
-KIND = JobKind("config", RunConfig, run_one, locate_run, comment_seeds)
+def expand_layers(job: list[str], read: Callable[[list[str]], RunConfig]) -> list[list[str]]:
+    """One job for every layer of the encoder in place of a job with elmo.layers=each."""
+    if EACH_LAYER not in job:
+        return [job]
+    place = job.index(EACH_LAYER)
+
+    def with_layer(layer: int) -> list[str]:
+        return [*job[:place], f"elmo.layers={layer}", *job[place + 1 :]]
+
+    try:
+        count = _count_layers(read(with_layer(0)))
+    except BenchError:
+        count = 1  # the plan reports why the job cannot run
+    return [with_layer(layer) for layer in range(count)]
+
+
+def _count_layers(config: RunConfig) -> int:
+    """The number of layers that the encoder's card names; the baseline is one job. Nothing is computed."""
+    from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
+
+    if config.elmo.where == "none":
+        return 1
+    if planned := plan_run_encoder(config, print_once):
+        return planned.card.layer_count
+    return find_run_encoder(config, print_once)[0].card.layer_count
+
+
+KIND = JobKind("config", RunConfig, run_one, locate_run, expand_layers, comment_seeds)
