@@ -7,12 +7,14 @@ from collections.abc import Callable
 from elmo_bench.config import TableConfig
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.efficiency import sample_efficiency
+from elmo_bench.report.encoders import build_encoders
 from elmo_bench.report.ensembles import name_not_shown
 from elmo_bench.report.figures import layer_weights, learning_curves
 from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.further import build_further
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
+from elmo_bench.report.layers import build_layers
 from elmo_bench.report.model import Report, Section
 from elmo_bench.report.neighbours import build_neighbours
 from elmo_bench.report.perplexities import build_perplexities
@@ -39,8 +41,8 @@ NOTES = (
     "Percent of the error: the gain divided by what the baseline had wrong.",
     "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from memory "
     "or a second-hand source. Gains in its column are differences of its rounded numbers.",
-    "Numbers of different sources, corpora, sizes or encoders never share a table, but for rows that name "
-    "their encoder.",
+    "Numbers of different sources, sizes, corpora of a task or encoders never share a table, except in the "
+    "tables that compare encoders, and in rows that name their encoder.",
 )
 
 
@@ -49,6 +51,8 @@ BUILDERS: dict[str, Callable[[str, TableConfig, ReportInputs], Section]] = {
     "layer_weights": layer_weights,
     "neighbours": build_neighbours,
     "perplexities": build_perplexities,
+    "encoders": build_encoders,
+    "layers": build_layers,
 }
 CURVES_AT = 12  # after Figure 2
 

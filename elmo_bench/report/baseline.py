@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections import Counter
 from collections.abc import Collection, Iterable
 
@@ -60,6 +61,19 @@ def setting_of(record: Record, besides: Collection[str] = ()) -> str:
         settings = {key: value for key, value in flatten(task.get("settings", {})) if key not in besides}
         values["task"] = {**task, "settings": settings}
     return hash_value(values)[:12]
+
+
+def setting_at_any_rate(record: Record) -> str:
+    """The setting of a run without its learning rate, for comparisons in which dev chooses a rate."""
+    identity = copy.deepcopy(record.identity)
+    identity.get("task", {}).get("training", {}).get("optimiser", {}).pop("lr", None)
+    return setting_of(record.model_copy(update={"identity": identity}))
+
+
+def rate_of(record: Record) -> float | None:
+    """The learning rate of a run."""
+    rate: float | None = record.identity.get("task", {}).get("training", {}).get("optimiser", {}).get("lr")
+    return rate
 
 
 def words_of(record: Record) -> str:

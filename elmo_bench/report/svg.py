@@ -12,6 +12,7 @@ from math import ceil, floor, log10
 
 WIDTH, HEIGHT = 440, 270
 LEFT, RIGHT, TOP, BOTTOM = 48, 12, 26, 40
+COLOURS = 8  # of the page
 
 
 @dataclass(frozen=True)
@@ -73,8 +74,8 @@ def draw_lines(title: str, lines: Sequence[Line], across: Axis, up: Axis) -> str
         parts.append(f'<polyline class="{kind}" points="{path}"/>')
         if line.deviations:
             parts += _marks(line, spots, up)
-    parts += _legend([line for line in lines if not line.faint])
-    return _svg(title, WIDTH, HEIGHT, parts)
+    legend, rows = _legend([line for line in lines if not line.faint])
+    return _svg(title, WIDTH, HEIGHT + 18 * (rows - 1), [*parts, *legend])
 
 
 def _frame(title: str, across: Axis, up: Axis) -> list[str]:
@@ -112,20 +113,114 @@ def _marks(line: Line, spots: Sequence[tuple[float, float]], up: Axis) -> list[s
     return parts
 
 
-def _legend(lines: Sequence[Line]) -> list[str]:
-    parts, x = [], float(LEFT)
+def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
+    """What each line is, and the number of rows: the first is above the chart, the others below."""
+    parts, x, y, rows = [], float(LEFT), 12, 1
     for line in lines:
-        parts.append(f'<line class="line c{line.colour}" x1="{x:.1f}" x2="{x + 20:.1f}" y1="12" y2="12"/>')
-        parts.append(f'<text class="tick" x="{x + 25:.1f}" y="16">{escape(line.label)}</text>')
-        x += 40 + 6.4 * len(line.label)
+        wide = 40 + 6.4 * len(line.label)
+        if x > LEFT and x + wide > WIDTH + 20:
+            x, y, rows = float(LEFT), HEIGHT + 18 * (rows - 1) + 6, rows + 1
+        parts.append(f'<line class="line c{line.colour}" x1="{x:.1f}" x2="{x + 20:.1f}" y1="{y}" y2="{y}"/>')
+        parts.append(f'<text class="tick" x="{x + 25:.1f}" y="{y + 4}">{escape(line.label)}</text>')
+        x += wide
+    return parts, rows
+
+
+@dataclass(frozen=True)
+class Mark:
+    """A number with its interval on a line of its own."""
+
+    label: str
+    value: float
+    interval: tuple[float, float] | None
+    colour: int
+    remark: str  # at the right end
+    hollow: bool = False
+
+
+@dataclass(frozen=True)
+class MarkGroup:
+    """Marks under a heading."""
+
+    title: str
+    marks: tuple[Mark, ...]
+
+
+WIDE, ROW, NAMES, REMARKS = 620, 20, 170, 120  # of a forest plot: total width, row height, margins
+
+
+def draw_forest(
+    title: str, groups: Sequence[MarkGroup], label: str, legend: Sequence[tuple[int, str]]
+) -> str:
+    """Numbers with intervals below each other on one axis, and a line of text for each colour."""
+    marks = [mark for group in groups for mark in group.marks]
+    axis = linear_axis(label, [0.0, *(end for mark in marks for end in (mark.value, *(mark.interval or ())))])
+    bottom = ROW * (len(marks) + len(groups)) + 6
+    parts = _forest_grid(axis, bottom)
+    y = 0.0
+    for group in groups:
+        y += ROW
+        parts.append(f'<text class="label strong" x="0" y="{y - 5:.1f}">{escape(group.title)}</text>')
+        for mark in group.marks:
+            y += ROW
+            parts += _forest_row(mark, axis, y - ROW / 2)
+    for number, (colour, said) in enumerate(legend):
+        y = bottom + 52 + 17 * number
+        parts.append(f'<circle class="dot c{_cycle(colour)}" cx="6" cy="{y - 4}" r="4.5"/>')
+        parts.append(f'<text class="tick" x="18" y="{y}">{escape(said)}</text>')
+    return _svg(title, WIDE, bottom + 44 + 17 * len(legend), parts)
+
+
+def _forest_grid(axis: Axis, bottom: float) -> list[str]:
+    parts = []
+    for tick in axis.ticks:
+        x = _across(axis, tick)
+        kind = "axis" if tick == 0 else "grid"
+        parts.append(f'<line class="{kind}" x1="{x:.1f}" x2="{x:.1f}" y1="4" y2="{bottom}"/>')
+        written = f'x="{x:.1f}" y="{bottom + 14}" text-anchor="middle"'
+        parts.append(
+            f'<text class="tick" {written}>{tick:+g}</text>'
+            if tick
+            else f'<text class="tick" {written}>0</text>'
+        )
+    middle = NAMES + (WIDE - NAMES - REMARKS) / 2
+    parts.append(
+        f'<text class="label" x="{middle:.1f}" y="{bottom + 30}" '
+        f'text-anchor="middle">{escape(axis.label)}</text>'
+    )
     return parts
+
+
+def _forest_row(mark: Mark, axis: Axis, y: float) -> list[str]:
+    parts = [
+        f'<text class="tick" x="{NAMES - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(mark.label)}</text>'
+    ]
+    colour = f"c{_cycle(mark.colour)}" if mark.colour else "paper"
+    if mark.interval:
+        low, high = (_across(axis, end) for end in mark.interval)
+        parts.append(f'<line class="bar {colour}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+    kind = "hollow" if mark.hollow else "dot"
+    parts.append(
+        f'<circle class="{kind} {colour}" cx="{_across(axis, mark.value):.1f}" cy="{y:.1f}" r="4.5"/>'
+    )
+    parts.append(f'<text class="tick" x="{WIDE - REMARKS + 10}" y="{y + 4:.1f}">{escape(mark.remark)}</text>')
+    return parts
+
+
+def _across(axis: Axis, value: float) -> float:
+    return NAMES + axis.share(value) * (WIDE - NAMES - REMARKS)
+
+
+def _cycle(colour: int) -> int:
+    """One of the colours that a page has."""
+    return (colour - 1) % COLOURS + 1
 
 
 def draw_heat_map(
     title: str, columns: Sequence[str], rows: Sequence[str], values: Sequence[Sequence[float | None]]
 ) -> str:
     """Numbers between 0 and 1 as shaded cells that carry their value; nothing where there is none."""
-    wide, high, left, top = 84, 40, 74, 26
+    wide, high, left, top = max(84, *(round(7 * len(name)) for name in columns)), 40, 74, 26
     parts = []
     for number, name in enumerate(columns):
         x = left + wide * (number + 0.5)

@@ -1,0 +1,270 @@
+"""What each encoder is worth: every encoder on every task, with its cost beside its gain."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+
+from elmo_bench.commands import spell_run
+from elmo_bench.config import TableConfig
+from elmo_bench.encoders.shards import in_units
+from elmo_bench.records import EncoderFacts
+from elmo_bench.report.captions import notes_of
+from elmo_bench.report.cells import (
+    NO_RUN,
+    NOTHING,
+    PASSES,
+    TESTS,
+    adjust_tests,
+    marks_of,
+    printed_gain,
+    score_cell,
+    spell_interval,
+    spell_spread,
+    text,
+)
+from elmo_bench.report.comparison import Comparison, Seeds
+from elmo_bench.report.convergence import MARK, SIGN
+from elmo_bench.report.figures import build_nothing
+from elmo_bench.report.inputs import ReportInputs
+from elmo_bench.report.model import Cell, Figure, Section, Table
+from elmo_bench.report.paper import lookup
+from elmo_bench.report.published import GENERATED, Block, block_of
+from elmo_bench.report.side_by_side import NO_ENCODER, Column, Field, describe_choice, find_fields
+from elmo_bench.report.statistics import spread
+from elmo_bench.report.svg import Mark, MarkGroup, draw_forest
+from elmo_bench.report.tables import UNTESTED, compare_cells
+
+NONE = "none"  # the row without an encoder
+COST = ("Parameters", "Layers x dim", "Bytes per token", "Tokens per second")
+DETAILS = ("Task", "Encoder", "Here", "Dev chose", "Gain", "95 % interval", TESTS, PASSES)
+ABOUT_COST = (
+    "Bytes per token: of all layers in the store. Tokens per second: measured while a run filled the store, "
+    "without loading the encoder and writing the files; empty where nothing was measured."
+)
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One encoder on one task: the runs that dev chose, their gain, and what dev chose from."""
+
+    column: Column
+    encoder: str  # fingerprint
+    seeds: Seeds
+    before: Seeds  # the baseline
+    gain: Comparison | None
+    choice: str
+
+
+def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
+    """Per source and size an overview with the cost, every gain with its tests, and a figure."""
+    tables: list[Table] = []
+    figures = []
+    for field in find_fields(inputs, table.tasks):
+        entries = {
+            encoder: [_entry(column, encoder, table.split, inputs) for column in field.columns]
+            for encoder in (NO_ENCODER, *field.names)
+        }
+        tables.append(_overview(name, table, field, entries, inputs))
+        tables.append(_details(name, table, field, entries, inputs))
+        if any(entry.gain for own in entries.values() for entry in own):
+            figures.append(_figure(name, table, field, entries, inputs))
+    empty = (build_nothing(name, table.title),)
+    return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
+
+
+Entries = dict[str, list[Entry]]
+"""By encoder, in the order of the columns."""
+
+
+def _entry(column: Column, encoder: str, split: str, inputs: ReportInputs) -> Entry:
+    before = column.baseline()
+    if encoder == NO_ENCODER:
+        return Entry(column, encoder, before, {}, None, _choice(column, encoder, before))
+    seeds = column.choose(encoder, column.usual)
+    metric = next((run.record.metric for run in seeds.values()), "")
+    gain = inputs.referee.compare(before, seeds, split, metric)
+    return Entry(column, encoder, seeds, before, gain, _choice(column, encoder, seeds))
+
+
+def _choice(column: Column, encoder: str, chosen: Seeds) -> str:
+    if not chosen:
+        return ""
+    is_rival = column.usual if encoder else (lambda record: True)
+    return describe_choice(chosen, column.conditions(encoder, is_rival))
+
+
+def _title(column: Column, inputs: ReportInputs) -> str:
+    return f"{inputs.tasks[column.task].title} ({column.corpus})"
+
+
+def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Table:
+    rows = []
+    commands = []
+    for encoder, own in entries.items():
+        for entry in own:
+            inputs.show(inputs.tasks[entry.column.task], entry.seeds)
+        cost = _cost_cells(field.facts.get(encoder)) if encoder else (NOTHING,) * len(COST)
+        label = field.names.get(encoder, NONE)
+        rows.append((text(label), *cost, *(_cell(entry, table.split) for entry in own)))
+        missing = [entry.column.task for entry in own if not entry.seeds]
+        if missing:
+            commands.append(_command(name, table, field, _chosen_by(field, encoder), missing))
+    return Table(
+        name,
+        field.place,
+        f"{table.title} · {table.split} · {field.place}. A cell has the gain over the first row, its 95 % "
+        "interval, the score, the number of seeds, and what dev chose",
+        ("Encoder", *COST, *(_title(column, inputs) for column in field.columns)),
+        tuple(rows),
+        (*_notes(field), ABOUT_COST, *_speeds(field)),
+        tuple(commands),
+    )
+
+
+def _notes(field: Field) -> list[str]:
+    return notes_of(Block(field.source, "", field.size))
+
+
+def _cell(entry: Entry, split: str) -> Cell:
+    """The score of a baseline; the gain of an encoder, and its score."""
+    runs = list(entry.seeds.values())
+    if not runs:
+        return NO_RUN
+    choice = [entry.choice] if entry.choice else []
+    if entry.gain is None:
+        cell = score_cell(runs, split)
+        return Cell(
+            (*cell.lines, *choice), cell.kind, cell.value, cell.deviation, cell.count, cell.marks, cell.runs
+        )
+    found = spread([run.record.scores[split][run.record.metric] for run in runs])
+    interval = [spell_interval(*ends)] if (ends := _interval(entry.gain)) else []
+    pairs = [*entry.before.values(), *runs]
+    return Cell(
+        (f"{entry.gain.gain:+.2f}", *interval, spell_spread(found), f"n = {len(entry.gain.seeds)}", *choice),
+        "score",
+        entry.gain.gain,
+        count=len(entry.gain.seeds),
+        marks=marks_of(run.record for run in pairs),
+        runs=tuple(f"{run.record.condition}-s{run.seed}" for run in runs),
+    )
+
+
+def _interval(gain: Comparison) -> tuple[float, float] | None:
+    """The interval of the main test, which is over seeds and examples where there are enough seeds."""
+    return (gain.main.low, gain.main.high) if gain.main else None
+
+
+def _cost_cells(facts: EncoderFacts | None) -> tuple[Cell, ...]:
+    if facts is None:
+        return (NOTHING,) * len(COST)
+    parameters = NOTHING if facts.parameters is None else _number(facts.parameters)
+    speed = NOTHING
+    if facts.speed:
+        rate = facts.speed.tokens / facts.speed.seconds
+        speed = Cell((f"{rate:,.0f}",), "text", rate)
+    return parameters, text(f"{facts.layers} x {facts.dim}"), _number(facts.token_bytes), speed
+
+
+def _number(value: int) -> Cell:
+    return Cell((f"{value:,}",), "text", value)
+
+
+def _speeds(field: Field) -> Iterator[str]:
+    """Where the speeds were measured, encoder by encoder."""
+    places: dict[str, list[str]] = {}
+    for encoder, name in field.names.items():
+        if (facts := field.facts.get(encoder)) and (speed := facts.speed):
+            place = f"{speed.device}, {speed.processor}, {speed.threads} thread{'s' * (speed.threads > 1)}"
+            places.setdefault(place, []).append(f"{name} on {speed.tokens:,} tokens")
+    for place, measured in places.items():
+        yield f"Speed measured with {place}: {', '.join(measured)}."
+
+
+def _chosen_by(field: Field, encoder: str) -> Sequence[str]:
+    """The overrides that choose an encoder."""
+    runs = (run for column in field.columns for run in column.runs)
+    blocks = (block_of(run.record) for run in runs)
+    return next((block.chosen_by for block in blocks if encoder and block.fingerprint == encoder), ())
+
+
+def _command(name: str, table: TableConfig, field: Field, chosen: Sequence[str], tasks: Iterable[str]) -> str:
+    experiment = table.by_source.get(field.source, name)
+    words = [f"+experiment={experiment}", f"task={','.join(dict.fromkeys(tasks))}", f"data={field.source}"]
+    if field.size == "paper" and field.source not in ("paper", GENERATED):
+        words.append("size=paper")
+    return spell_run([*words, *chosen], sweep=True)
+
+
+def _details(name: str, table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Table:
+    """Every gain with its intervals and tests, task by task."""
+    by_column = [entry for of_column in zip(*entries.values(), strict=True) for entry in of_column]
+    rows = [_detail(entry, field, table.split, inputs) for entry in by_column if entry.seeds]
+    return Table(
+        name,
+        field.place,
+        f"{table.title}: tests · {table.split} · {field.place}",
+        DETAILS,
+        adjust_tests(DETAILS, rows),
+        tuple(_notes(field)),
+    )
+
+
+def _detail(entry: Entry, field: Field, split: str, inputs: ReportInputs) -> tuple[Cell, ...]:
+    runs = list(entry.seeds.values())
+    heading = text(_title(entry.column, inputs)), text(field.names.get(entry.encoder, NONE))
+    cells = (*heading, score_cell(runs, split), text(entry.choice) if entry.choice else NOTHING)
+    if entry.gain is None:
+        return (*cells, *UNTESTED)
+    return (*cells, *compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric))
+
+
+def _figure(name: str, table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Figure:
+    """One group of marks per task: a gain with its interval for every encoder, and the paper's."""
+    colours = {encoder: number for number, encoder in enumerate(field.names, start=1)}
+    groups = []
+    for number, column in enumerate(field.columns):
+        marks = [
+            _mark(field.names[encoder], colour, gain)
+            for encoder, colour in colours.items()
+            if (gain := entries[encoder][number].gain)
+        ]
+        if (theirs := paper_gain_of(table, column, inputs)) is not None:
+            marks.append(Mark("ELMo in the paper", theirs, None, 0, f"{theirs:+.1f}", hollow=True))
+        groups.append(MarkGroup(_title(column, inputs), tuple(marks)))
+    legend = [(colour, _spell_cost(field, encoder)) for encoder, colour in colours.items()]
+    title = f"Gain of every encoder over the run without one, {field.place}"
+    svg = draw_forest(
+        title, [group for group in groups if group.marks], f"points gained on {table.split}", legend
+    )
+    caption = (
+        f"{table.title} · {table.split} · {field.place}. Gain over the run without an encoder, with its "
+        "95 % interval (seeds and examples; examples alone with fewer than three seeds)"
+    )
+    if any(entry.gain and entry.gain.capped for own in entries.values() for entry in own):
+        caption += f" · {SIGN} {MARK}: a run met its cap on epochs"
+    return Figure(name, caption, svg)
+
+
+def _mark(label: str, colour: int, gain: Comparison) -> Mark:
+    sign = f" {SIGN}" if gain.capped else ""
+    return Mark(label, gain.gain, _interval(gain), colour, f"{gain.gain:+.2f}, n = {len(gain.seeds)}{sign}")
+
+
+def paper_gain_of(table: TableConfig, column: Column, inputs: ReportInputs) -> float | None:
+    """The gain that the paper's table prints for a task; none where it does not have the task."""
+    row = inputs.tasks[column.task].paper.name
+    if not table.paper or not row or row not in lookup("tables", table.paper):
+        return None
+    return printed_gain(lookup("tables", table.paper, row)).value
+
+
+def _spell_cost(field: Field, encoder: str) -> str:
+    """An encoder and its cost per 1,000 tokens, as far as it is known."""
+    name, facts = field.names[encoder], field.facts.get(encoder)
+    if facts is None:
+        return f"{name}: cost unknown"
+    parts = [f"{in_units(1000 * facts.token_bytes)} in the store"]
+    if facts.speed:
+        parts.insert(0, f"{1000 * facts.speed.seconds / facts.speed.tokens:.3g} s to encode")
+    return f"{name}: {' and '.join(parts)} per 1,000 tokens"
