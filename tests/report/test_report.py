@@ -245,7 +245,7 @@ def test_a_run_at_its_cap_marks_every_number_and_figure_it_is_in(tmp_path: Path)
     for text in (write_markdown(report), write_latex(report), write_csv(report), write_page(report)):
         assert mixed in text.replace("\\", "")
     marked = [figure for section in report.sections for figure in section.figures if SIGN in figure.svg]
-    assert {figure.name for figure in marked} == {"curves", "figure1"}
+    assert {figure.name for figure in marked} == {"curves", "figure1", "encoders"}
     assert all("met its cap" in figure.caption for figure in marked)
 
 

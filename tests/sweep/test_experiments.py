@@ -201,8 +201,9 @@ def test_an_experiment_is_composed_of_a_file_that_run_py_has(experiment: str) ->
         sweep = read_sweep(composer, RUNS.primary, words)
         primary = sweep.primary or RUNS.primary
         job = composer.translate(primary, list_jobs(composer.parse, sweep, words)[0])
+        kind = RUNS.load(primary)
+        job = kind.expand(job, lambda one: kind.read(composer.job_values(primary, one)))[0]
         values = composer.job_values(primary, job)
-    kind = RUNS.load(primary)
     assert kind.primary == primary
     assert kind.read(values).plan is False
 

@@ -1,0 +1,43 @@
+"""`python -m elmo_bench choose`: the learning rate of every encoder, by dev scores alone."""
+
+from __future__ import annotations
+
+import argparse
+import json
+
+from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.commands import spell_run
+from elmo_bench.records import RUN_RECORD, read_record
+from elmo_bench.report.rates import describe_rates, find_rates, rates_as_json
+from elmo_bench.types import DataMissingError
+
+HELP = """the best learning rate of every encoder and of the baseline, task by task
+
+It reads runs that have never opened the test file (evaluate.splits=dev), such as those of the experiment
+`rates`. The highest mean dev score over the seeds decides."""
+EXAMPLE = "python run.py -m +experiment=rates data=open task=ner\n  python -m elmo_bench choose --task ner"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The task; paths.runs=DIR names the directory of the runs."""
+    take_overrides(parser)
+    parser.add_argument("--task", help="only this task")
+    parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Print the choices with the commands of the final runs."""
+    directory = read_paths(arguments).runs
+    pattern = f"{arguments.task or '*'}/*/{RUN_RECORD}"
+    # <name>.<n> is the old directory of a run that was repeated with force=true
+    files = [path for path in sorted(directory.glob(pattern)) if "." not in path.parent.name]
+    found = find_rates(map(read_record, files))
+    if not found:
+        raise DataMissingError(
+            f"{directory}: no runs at several learning rates without test data there; "
+            f"{spell_run(['+experiment=rates'], sweep=True)} makes them"
+        )
+    if arguments.json:
+        print(json.dumps([choice for task in found for choice in rates_as_json(task)], indent=1))
+    else:
+        print("\n\n".join(map(describe_rates, found)))
