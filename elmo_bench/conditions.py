@@ -64,7 +64,8 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
         return WITHOUT_ELMO
     layers = LAYERS.get(elmo["layers"], f"layer {elmo['layers']}")
     lam = f", lambda {elmo['lambda']:g}" if "lambda" in elmo else ""
-    return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}"
+    norm = ", layer norm" if elmo.get("layer_norm") else ""
+    return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}{norm}"
 
 
 def trained_name(encoder: str) -> str:

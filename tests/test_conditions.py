@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from elmo_bench.conditions import choose_encoder, describe_method, tell_apart
+from elmo_bench.conditions import choose_encoder, describe_condition, describe_method, tell_apart
 from elmo_bench.report.published import block_of
 from elmo_bench.report.summary import summarise
 from tests.support.composition import run_config
@@ -60,3 +60,8 @@ def test_methods_of_a_dashboard_tell_encoders_of_one_name_apart() -> None:
     config = run_config("task=ner")
     assert describe_method(config, "a" * 64) != describe_method(config, "b" * 64)
     assert describe_method(run_config("task=ner", "elmo=none"), None) == "without ELMo"
+
+
+def test_layer_norm_is_part_of_a_description() -> None:
+    plain, normalised = (make_record("ner", 1, 20, {**ELMO, "layer_norm": norm}) for norm in (False, True))
+    assert describe_condition(normalised) == f"{describe_condition(plain)}, layer norm"

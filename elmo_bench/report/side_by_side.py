@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from statistics import mean
+from typing import Any
 
 from elmo_bench.conditions import fingerprint_of, is_baseline, name_encoders
 from elmo_bench.records import EncoderFacts, Record
@@ -63,18 +64,20 @@ class Column:
     def usual(self, record: Record) -> bool:
         """Whether a run has ELMo as its task has it in the paper, and the usual word vectors.
 
-        A probe reads one layer. Which one is best for an encoder is not known before, so any will do.
+        A probe reads one layer. Which one is best for an encoder is not known before, so any will do. So will
+        layer norm before the mix, which an encoder with layers of another scale may need.
         """
-        if words_of(record) != self._usual_words:
-            return False
-        layers = record.identity["elmo"].get("layers")
-        return Wanted({"layers": layers} if reads_one_layer(record) else {}).fits(record)
+        probe = reads_one_layer(record)
+        return self._fits(record, {"layers": record.identity["elmo"].get("layers")} if probe else {})
 
     def on_layer(self, layers: int | str) -> Callable[[Record], bool]:
         """Whether a run has these layers, and all else as usual."""
-        return lambda record: (
-            words_of(record) == self._usual_words and Wanted({"layers": layers}).fits(record)
-        )
+        return lambda record: self._fits(record, {"layers": layers})
+
+    def _fits(self, record: Record, elmo: Mapping[str, Any]) -> bool:
+        own = record.identity["elmo"]
+        free = {"layer_norm": own["layer_norm"]} if "layer_norm" in own else {}
+        return words_of(record) == self._usual_words and Wanted({**elmo, **free}).fits(record)
 
     @cached_property
     def _usual_words(self) -> str:
@@ -174,10 +177,16 @@ def describe_choice(chosen: Seeds, others: Iterable[Seeds]) -> str:
     said = []
     if len({rate_of(one) for one in rivals}) > 1:
         said.append(f"rate {rate_of(record):g}")
+    if len({_is_normalised(one) for one in rivals}) > 1:
+        said.append("layer norm" if _is_normalised(record) else "no layer norm")
     if len({one.identity["elmo"].get("layers") for one in rivals}) > 1:
         layers = record.identity["elmo"]["layers"]
         said.append("mix" if layers == "all" else f"layer {layers}")
     return ", ".join(said)
+
+
+def _is_normalised(record: Record) -> bool:
+    return bool(record.identity["elmo"].get("layer_norm"))
 
 
 def _dev_score(seeds: Seeds) -> float:

@@ -105,6 +105,17 @@ def test_dev_chooses_the_layer_of_a_probe_whose_baseline_has_word_vectors(tmp_pa
     assert found["sample"]["POS probe (world)"].endswith("layer 2")
 
 
+def test_dev_chooses_whether_layers_are_normalised(tmp_path: Path) -> None:
+    publish_baseline(tmp_path, 20)
+    publish_ner(tmp_path, 24, "small", A, 0.001)
+    for seed in (1, 2, 3):
+        norm = {**ELMO, "layer_norm": True}
+        publish(tmp_path, make_record("ner", seed, 30, norm, identity=identity(A), encoder="small"), 30)
+    cell = rows(section(tmp_path))["small"]["NER (world)"]
+    assert cell.startswith("+25.00")
+    assert cell.endswith("n = 3; layer norm")
+
+
 def test_runs_with_elmo_elsewhere_are_no_choice_of_dev(tmp_path: Path) -> None:
     publish_baseline(tmp_path, 20)
     publish_ner(tmp_path, 24, "small", A, 0.001)
