@@ -32,7 +32,7 @@ from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import GENERATED, Block, block_of
 from elmo_bench.report.side_by_side import NO_ENCODER, Column, Field, describe_choice, find_fields
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Mark, MarkGroup, draw_forest
+from elmo_bench.report.svg import Mark, MarkGroup, colour_of, draw_forest
 from elmo_bench.report.tables import UNTESTED, compare_cells
 
 NONE = "none"  # the row without an encoder
@@ -40,7 +40,8 @@ COST = ("Parameters", "Layers x dim", "Bytes per token", "Tokens per second")
 DETAILS = ("Task", "Encoder", "Here", "Dev chose", "Gain", "95 % interval", TESTS, PASSES)
 ABOUT_COST = (
     "Bytes per token: of all layers in the store. Tokens per second: measured while a run filled the store, "
-    "without loading the encoder and writing the files; empty where nothing was measured."
+    "without loading the encoder and writing the files; empty where nothing was measured. Other work on the "
+    "machine at the same time makes an encoder look slower."
 )
 
 
@@ -221,7 +222,7 @@ def _detail(entry: Entry, field: Field, split: str, inputs: ReportInputs) -> tup
 
 def _figure(name: str, table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Figure:
     """One group of marks per task: a gain with its interval for every encoder, and the paper's."""
-    colours = {encoder: number for number, encoder in enumerate(field.names, start=1)}
+    colours = {encoder: colour_of(number) for number, encoder in enumerate(field.names)}
     groups = []
     for number, column in enumerate(field.columns):
         marks = [

@@ -10,13 +10,14 @@ from elmo_bench.config import TableConfig
 from elmo_bench.report.captions import notes_of
 from elmo_bench.report.cells import NOTHING, measured_cell, score_cell, spell_spread, text
 from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.convergence import is_one_pass
 from elmo_bench.report.figures import build_nothing, explain_sign, sign
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Figure, Section, Table
 from elmo_bench.report.published import Block
 from elmo_bench.report.side_by_side import Column, Field, find_fields
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import COLOURS, Line, draw_heat_map, draw_lines, linear_axis
+from elmo_bench.report.svg import Line, colour_of, draw_heat_map, draw_lines, linear_axis
 
 MIX = "all"
 PLACES = ("input", "output")  # where a mix enters a head
@@ -82,7 +83,7 @@ def _layered(field: Field, column: Column) -> list[Layered]:
         single = {layer: column.choose(encoder, column.on_layer(layer)) for layer in sorted(layers)}
         kept = {layer: seeds for layer, seeds in single.items() if seeds}
         mix = column.choose(encoder, column.on_layer(MIX))
-        found.append(Layered(name, number % COLOURS + 1, kept, mix))
+        found.append(Layered(name, colour_of(number), kept, mix))
     return found
 
 
@@ -117,9 +118,9 @@ def _weight_cells(mix: Seeds, place: str) -> dict[int, Cell]:
 
 
 def _weights(run: Run, place: str) -> list[float]:
-    """The weights of a mix of several layers."""
+    """The weights of a mix of several layers; none where nothing is trained."""
     weights = list((run.record.learnt.get(place) or {}).get("weights", ()))
-    return weights if len(weights) > 1 else []
+    return weights if len(weights) > 1 and not is_one_pass(run.record) else []
 
 
 def _curves(
@@ -175,7 +176,7 @@ def _weight_maps(
     title = inputs.tasks[column.task].title
     for place in PLACES:
         learnt = {one.name: weights for one in found if (weights := one.weights(place))}
-        if learnt and _learns(found):
+        if learnt:
             depth = max(map(len, learnt.values()))
             values = [
                 [weights[layer] if layer < len(weights) else None for weights in learnt.values()]
@@ -187,8 +188,3 @@ def _weight_maps(
             caption = f"{table.title}: weights of the mix, {where}"
             figures.append(Figure(name, caption, svg))
     return figures
-
-
-def _learns(found: Sequence[Layered]) -> bool:
-    """Whether the mix is trained: a head that is fitted in one pass has a plain mean."""
-    return any(run.record.stopped != "one pass" for one in found for run in one.mix.values())

@@ -133,7 +133,7 @@ class Mark:
     label: str
     value: float
     interval: tuple[float, float] | None
-    colour: int
+    colour: int  # 0: ink
     remark: str  # at the right end
     hollow: bool = False
 
@@ -166,7 +166,7 @@ def draw_forest(
             parts += _forest_row(mark, axis, y - ROW / 2)
     for number, (colour, said) in enumerate(legend):
         y = bottom + 52 + 17 * number
-        parts.append(f'<circle class="dot c{_cycle(colour)}" cx="6" cy="{y - 4}" r="4.5"/>')
+        parts.append(f'<circle class="dot c{colour}" cx="6" cy="{y - 4}" r="4.5"/>')
         parts.append(f'<text class="tick" x="18" y="{y}">{escape(said)}</text>')
     return _svg(title, WIDE, bottom + 44 + 17 * len(legend), parts)
 
@@ -195,7 +195,7 @@ def _forest_row(mark: Mark, axis: Axis, y: float) -> list[str]:
     parts = [
         f'<text class="tick" x="{NAMES - 10}" y="{y + 4:.1f}" text-anchor="end">{escape(mark.label)}</text>'
     ]
-    colour = f"c{_cycle(mark.colour)}" if mark.colour else "paper"
+    colour = f"c{mark.colour}" if mark.colour else "paper"
     if mark.interval:
         low, high = (_across(axis, end) for end in mark.interval)
         parts.append(f'<line class="bar {colour}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
@@ -211,9 +211,9 @@ def _across(axis: Axis, value: float) -> float:
     return NAMES + axis.share(value) * (WIDE - NAMES - REMARKS)
 
 
-def _cycle(colour: int) -> int:
-    """One of the colours that a page has."""
-    return (colour - 1) % COLOURS + 1
+def colour_of(number: int) -> int:
+    """A colour of the page for one of many; the first colour is that of runs without ELMo."""
+    return number % (COLOURS - 1) + 2
 
 
 def draw_heat_map(

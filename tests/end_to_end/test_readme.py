@@ -61,6 +61,12 @@ RECIPES = {
     "python -m elmo_bench compare RUN RUN": Recipe(
         instead=(("RUN", "{baseline}"), ("RUN", "{elmo}")), expected="gain"
     ),
+    "python run.py -m +experiment=encoders data=open task=ner,pos plan=true": Recipe(
+        expected="elmo=none", here=True
+    ),
+    "python run.py -m +experiment=layers data=open encoder=small_open plan=true": Recipe(
+        expected="elmo.layers=2", here=True
+    ),
     "python run.py -m +experiment=table1 plan=true": Recipe(expected="48 runs"),
     "python run.py -m +experiment=table2 task=srl data=open": Recipe(
         ("plan=true",), expected="runs", here=True

@@ -193,3 +193,13 @@ def test_the_layers_are_drawn_with_the_weights_of_the_mix(layered: Path) -> None
     assert curves.svg.count("<circle") == 3
     assert curves.svg.count("<polyline") == 2  # the layers, and the height of the mix
     assert [f">{value:.2f}<" in weights.svg for value in (0.2, 0.5, 0.3)] == [True] * 3
+
+
+def test_a_head_that_is_fitted_in_one_pass_has_no_weights(tmp_path: Path) -> None:
+    for layers, right in ((0, 20), (1, 30), ("all", 25)):
+        own = identity(A, task="wsd")
+        made = make_record("wsd", 1, right, {**ELMO, "layers": layers}, identity=own, stopped="one pass")
+        publish(tmp_path, made.model_copy(update={"learnt": {"input": {"weights": [0.5, 0.5]}}}), right)
+    found = section(tmp_path, "layers")
+    assert [row[4].text for row in found.tables[0].rows] == ["–"] * 3
+    assert len(found.figures) == 1
