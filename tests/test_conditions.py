@@ -65,3 +65,12 @@ def test_methods_of_a_dashboard_tell_encoders_of_one_name_apart() -> None:
 def test_layer_norm_is_part_of_a_description() -> None:
     plain, normalised = (make_record("ner", 1, 20, {**ELMO, "layer_norm": norm}) for norm in (False, True))
     assert describe_condition(normalised) == f"{describe_condition(plain)}, layer norm"
+
+
+def test_a_summary_has_no_two_identical_lines_for_two_rates() -> None:
+    records = [
+        make_record("ner", 1, 20, ELMO, identity={"task": {"training": {"optimiser": {"lr": rate}}}})
+        for rate in (0.001, 0.003)
+    ]
+    lines = summarise(records).splitlines()[1:]
+    assert [", rate 0.001" in line for line in sorted(lines)] == [True, False]

@@ -9,7 +9,7 @@ from statistics import mean, stdev
 
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import baseline_of
+from elmo_bench.report.baseline import baseline_of, rate_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
 from elmo_bench.report.statistics import paired_gain
 
@@ -59,6 +59,8 @@ def _peculiarities(record: Record, table: Sequence[Record]) -> str:
         said += f", {100 * fraction:g} % of the training data"
     if not _has_words(record) and any(map(_has_words, table)):
         said += ", no words"
+    if len({rate_of(other) for other in table}) > 1:
+        said += f", rate {rate_of(record)}"
     return said
 
 
