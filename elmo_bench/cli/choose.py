@@ -15,7 +15,7 @@ HELP = """the best learning rate of every encoder and of the baseline, task by t
 
 It reads runs that have never opened the test file (evaluate.splits=dev), such as those of the experiment
 `rates`. The highest mean dev score over the seeds decides."""
-EXAMPLE = "python run.py -m +experiment=rates data=open task=ner\n  python -m elmo_bench choose --task ner"
+EXAMPLE = "python -m elmo_bench choose --task ner        # after: python run.py -m +experiment=rates task=ner"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
