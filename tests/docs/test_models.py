@@ -99,6 +99,7 @@ def test_no_section_describes_a_task_that_is_gone() -> None:
         "bilm",
         "cove",
         "Tables and figures",
+        "Comparing encoders",
         "What was compared with the references",
     }
     assert headings - known == set(list_tasks())
