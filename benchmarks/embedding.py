@@ -26,8 +26,10 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from benchmarks.timing import now, ratio
-from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder, Precision
-from elmo_bench.bilm.files import find_model, load_bilm
+from elmo_bench.bilm.engine.embedder import MOST_LANES, Embedder
+from elmo_bench.bilm.files import load_bilm
+from elmo_bench.bilm.identity import Precision
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm, TokenEncoder, character_ids, with_marks
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.data.lines import read_lines

@@ -9,7 +9,8 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.engine.embedder import Precision, load_embedder
+from elmo_bench.bilm.engine.embedder import load_embedder
+from elmo_bench.bilm.identity import Precision
 from elmo_bench.encoders.mix import normalise
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.types import UsageError, Words

@@ -6,9 +6,14 @@ file of conf, of an installed package or of a directory given with --config-dir 
 
 from __future__ import annotations
 
+import ast
 import dataclasses
 import importlib
-from collections.abc import Mapping
+import importlib.util
+import sys
+from collections.abc import Iterable, Mapping
+from importlib.machinery import PathFinder
+from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
@@ -25,6 +30,60 @@ def load_task(config: TaskConfig) -> AnyTask:
     """The plug-in that a task's file names, with its settings checked."""
     plugin: type[AnyTask] = find_class(config.plugin, Task, "task")
     return fill_settings(plugin, config.settings, "task.settings")
+
+
+def find_version(config: TaskConfig) -> int:
+    """The version of the plug-in, if possible without importing it, which also imports PyTorch."""
+    if config.plugin.rpartition(".")[0] not in sys.modules:
+        declared = declared_version(config.plugin)
+        if declared is not None:
+            return declared
+    return load_task(config).version
+
+
+def declared_version(path: str) -> int | None:
+    """The `version` that the source of a class declares; None if only importing it can tell."""
+    module, _, name = path.rpartition(".")
+    source = find_source(module)
+    if source is None:
+        return None
+    package = module if source.name == "__init__.py" else module.rpartition(".")[0]
+    for statement in ast.parse(source.read_bytes()).body:
+        match statement:
+            case ast.ClassDef() if statement.name == name:
+                return _read_version(statement.body)
+            case ast.ImportFrom(module=str(origin), level=level) if _binds(statement, name):
+                return declared_version(
+                    f"{importlib.util.resolve_name('.' * level + origin, package)}.{name}"
+                )
+    return None
+
+
+def find_source(module: str) -> Path | None:
+    """The Python file of a module, found without importing it or its packages."""
+    names = module.split(".")
+    spec = importlib.util.find_spec(names[0]) if names[0] else None
+    for count in range(2, len(names) + 1):
+        if spec is None:
+            return None
+        spec = PathFinder.find_spec(".".join(names[:count]), spec.submodule_search_locations)
+    is_source = spec is not None and spec.origin is not None and spec.origin.endswith(".py")
+    return Path(str(spec.origin)) if spec and is_source else None
+
+
+def _binds(statement: ast.ImportFrom, name: str) -> bool:
+    """Whether an import offers a name as it is called where it comes from."""
+    return any(alias.name == name and alias.asname in (None, name) for alias in statement.names)
+
+
+def _read_version(body: Iterable[ast.stmt]) -> int | None:
+    for statement in body:
+        match statement:
+            case ast.AnnAssign(target=ast.Name(id="version"), value=ast.Constant(value=int(version))):
+                return version
+            case ast.Assign(targets=[ast.Name(id="version")], value=ast.Constant(value=int(version))):
+                return version
+    return None
 
 
 def load_reader(config: TaskConfig) -> AnyTask:

@@ -4,14 +4,17 @@ from __future__ import annotations
 
 from abc import abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
-from typing import Annotated, Any, ClassVar, Protocol, TypeVar, runtime_checkable
+from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, runtime_checkable
 
 from pydantic import Field
-from torch import Tensor
 
-from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.tensors import Head, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
+
+if TYPE_CHECKING:  # importing PyTorch takes a second, and a finished run is recognised without it
+    from torch import Tensor
+
+    from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+    from elmo_bench.tensors import Head, Widths
 
 Rate = Annotated[float, Field(ge=0, lt=1)]
 """The type of a dropout rate among the settings of a task."""

@@ -9,10 +9,17 @@ from typing import Literal
 
 import pytest
 
-from elmo_bench.catalog import list_plugins
+from elmo_bench.catalog import list_plugins, list_tasks, read_task
 from elmo_bench.encoders.find import load_plugin
 from elmo_bench.encoders.protocol import EncoderPlugin
-from elmo_bench.plugins import fill_settings, find_class, import_class, load_task
+from elmo_bench.plugins import (
+    declared_version,
+    fill_settings,
+    find_class,
+    find_version,
+    import_class,
+    load_task,
+)
 from elmo_bench.task import Task
 from elmo_bench.types import UsageError
 from tests.support.composition import run_config
@@ -57,6 +64,31 @@ def test_a_class_that_declares_itself_is_found() -> None:
 def test_whatever_else_a_path_leads_to_is_refused(path: str, message: str) -> None:
     with pytest.raises(UsageError, match=rf"^encoder\.plugin={path}: {message}"):
         import_class(path, Base, "encoder.plugin")
+
+
+@pytest.mark.parametrize("name", list_tasks())
+def test_a_version_is_read_without_importing_the_plug_in(name: str) -> None:
+    config = read_task(name)
+    assert declared_version(config.plugin) == load_task(config).version
+
+
+class Inherits(Sized):
+    """Its source does not say its version."""
+
+
+class Computes(Base):
+    version = len("1")
+
+
+@pytest.mark.parametrize("path", [f"{__name__}.Inherits", f"{__name__}.Computes", "Sized", "no.such.Class"])
+def test_a_version_that_no_source_declares_is_left_to_the_import(path: str) -> None:
+    assert declared_version(path) is None
+
+
+def test_an_imported_plug_in_knows_its_version_best(monkeypatch: pytest.MonkeyPatch) -> None:
+    config = read_task("ner")
+    monkeypatch.setattr(type(load_task(config)), "version", 7)
+    assert find_version(config) == 7
 
 
 def test_a_task_plug_in_is_checked_before_it_is_called() -> None:

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_bench.bilm.settings import MAXIMUM_CHARACTERS, BilmOptions
+from elmo_bench.bilm.settings import CHARACTERS_WITH_MISSING, MAXIMUM_CHARACTERS, BilmOptions
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 
 # ---------------------------------------------------------------------------------------------------------
@@ -42,9 +42,6 @@ from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 # These are 261 ids, 0 to 260, and 261 learned vectors in a weight file. For inference every id is increased
 # by one, and row 0, a vector of zeros, stands for a missing token (padding of a batch): 262 in options.json.
 # The vector of padding inside a word, 261 after the shift, is learned and enters the convolutions.
-
-CHARACTERS = 261
-CHARACTERS_WITH_MISSING = 262
 
 MISSING_ID = 0
 _SENTENCE_START_ID = 256 + 1

@@ -9,6 +9,8 @@ from pydantic import Field, model_validator
 from elmo_bench.config import Config, TrainerConfig
 
 MAXIMUM_CHARACTERS = 50
+CHARACTERS = 261  # 256 bytes and five marks
+CHARACTERS_WITH_MISSING = 262
 
 
 class BilmOptions(Config):

@@ -6,19 +6,21 @@ import copy
 from abc import abstractmethod
 from functools import lru_cache
 from pathlib import Path
+from typing import TYPE_CHECKING
 
-import torch
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.bilm.engine.embedder import Embedder, Precision, fingerprint_model
-from elmo_bench.bilm.files import OPTIONS_FILE, find_model, load_bilm, read_options, save_bilm
-from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.identity import Precision, count_parameters, fingerprint_file
+from elmo_bench.bilm.layout import OPTIONS_FILE, find_model, read_options
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.files import make_once
 from elmo_bench.hashing import BILM_NUMERICS, hash_value
-from elmo_bench.tensors import check_device
 from elmo_bench.types import DataMissingError
+
+if TYPE_CHECKING:  # PyTorch is imported only to load a model
+    from elmo_bench.bilm.engine.embedder import Embedder
+    from elmo_bench.bilm.model import BiLM
 
 UNTRAINED_SEED = 1
 FileState = tuple[int, int, int]
@@ -43,10 +45,11 @@ class BilmPlugin(EncoderPlugin):
 
     def find(self, context: EncoderContext) -> FoundEncoder:
         options, weights = self.locate(context)
-        model, fingerprint = _read(options, weights, _state(options), _state(weights), self.precision)
-        sizes, parameters = model.options, sum(weight.numel() for weight in model.parameters())
+        sizes = read_options(options)
+        fingerprint = _fingerprint(sizes, weights, _state(weights), self.precision)
+        parameters = count_parameters(sizes)
         card = bilm_card(context.name, fingerprint, sizes.layers, sizes.projection_dim, parameters)
-        return FoundEncoder(card, lambda: Embedder(on_device(model, context.device), self.precision))
+        return FoundEncoder(card, lambda: _load(options, weights, self.precision, context.device))
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -93,6 +96,11 @@ class RandomBilm(BilmPlugin):
         target = context.paths.cache / "models" / f"untrained-{hash_value(recipe)[:12]}"
 
         def write(directory: Path) -> None:
+            import torch
+
+            from elmo_bench.bilm.files import save_bilm
+            from elmo_bench.bilm.model import BiLM
+
             save_bilm(BiLM(self.architecture, torch.Generator().manual_seed(UNTRAINED_SEED)), directory)
 
         return find_model(make_once(target, write, context.log))
@@ -105,19 +113,33 @@ def bilm_card(
     return EncoderCard(name, fingerprint, layers + 1, 2 * projection_dim, True, parameters)
 
 
+@lru_cache(maxsize=8)
+def _fingerprint(options: BilmOptions, weights: Path, _: FileState, precision: Precision) -> str:
+    """A model's fingerprint, computed once per process as long as its weights do not change."""
+    return fingerprint_file(options, weights, "reset", precision)
+
+
+def _load(options: Path, weights: Path, precision: Precision, device: str) -> Embedder:
+    from elmo_bench.bilm.engine.embedder import Embedder
+
+    model = _read(options, weights, _state(options), _state(weights))
+    return Embedder(on_device(model, device), precision)
+
+
 def on_device(model: BiLM, device: str) -> BiLM:
     """The model where it shall compute; the one in memory stays where it is."""
+    from elmo_bench.tensors import check_device
+
     target = check_device(device, "encoder.device")
     return model if target == next(model.parameters()).device else copy.deepcopy(model).to(target)
 
 
-@lru_cache(maxsize=2)
-def _read(
-    options: Path, weights: Path, _options_state: FileState, _weights_state: FileState, precision: Precision
-) -> tuple[BiLM, str]:
-    """A model and its fingerprint, read once per process as long as the files do not change."""
-    model = load_bilm(options, weights)
-    return model, fingerprint_model(model, "reset", precision)
+@lru_cache(maxsize=1)
+def _read(options: Path, weights: Path, *_: FileState) -> BiLM:
+    """A model, read once for all splits of a run."""
+    from elmo_bench.bilm.files import load_bilm
+
+    return load_bilm(options, weights)
 
 
 def _state(path: Path) -> FileState:

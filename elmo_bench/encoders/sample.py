@@ -6,7 +6,7 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.bilm.files import find_model
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions, PretrainConfig
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.encoders.bilm import BilmPlugin, RandomBilm, bilm_card

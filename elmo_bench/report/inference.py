@@ -16,8 +16,7 @@ from math import inf, sqrt
 from statistics import mean, stdev
 
 import numpy as np
-from scipy.stats import norm
-from scipy.stats import t as student_t
+import scipy  # its modules are imported on first use, so that help does not wait for them
 
 from elmo_bench.config import Basis
 
@@ -41,7 +40,7 @@ class Estimate:
         """The percentile interval, or Student's."""
         tail = (1 - level) / 2
         if self.draws is None:
-            half = float(student_t.ppf(1 - tail, self.freedom)) * self.error
+            half = float(scipy.stats.t.ppf(1 - tail, self.freedom)) * self.error
             return self.value - half, self.value + half
         low, high = np.quantile(self._stretched(level), (tail, 1 - tail))
         return float(low), float(high)
@@ -63,7 +62,7 @@ class Estimate:
         """
         distance = self.value - null if above else null - self.value
         if self.error > 0:
-            share = float(student_t.sf(distance / self.error, self.freedom))
+            share = float(scipy.stats.t.sf(distance / self.error, self.freedom))
         else:
             share = float(np.heaviside(-distance, 0.5))
         if self.draws is None:
@@ -78,7 +77,7 @@ class Estimate:
         if self.freedom == inf:
             return self.draws
         quantile = 1 - (1 - level) / 2
-        factor = float(student_t.ppf(quantile, self.freedom) / norm.ppf(quantile))
+        factor = float(scipy.stats.t.ppf(quantile, self.freedom) / scipy.stats.norm.ppf(quantile))
         stretched: np.ndarray = self.value + factor * (self.draws - self.value)
         return stretched
 

@@ -6,9 +6,7 @@ from collections.abc import Mapping
 from math import isinf, sqrt
 from statistics import mean, stdev
 
-from scipy.optimize import brentq
-from scipy.stats import nct, norm
-from scipy.stats import t as student_t
+import scipy  # its modules are imported on first use, so that help does not wait for them
 
 SIGNIFICANCE = 0.05
 POWER = 0.8
@@ -35,7 +33,8 @@ def detectable_effect(error: float, freedom: float) -> float:
     highest = 1.0
     while _power(highest, freedom) < POWER:
         highest *= 2
-    return error * float(brentq(lambda shift: _power(shift, freedom) - POWER, 0.0, highest, xtol=1e-9))
+    shift = scipy.optimize.brentq(lambda shift: _power(shift, freedom) - POWER, 0.0, highest, xtol=1e-9)
+    return error * float(shift)
 
 
 def seeds_for(gain: float, deviation: float) -> int | None:
@@ -90,11 +89,11 @@ def spell_power(deviation: float, seeds: int, gain: float) -> str:
 def _power(shift: float, freedom: float) -> float:
     """The power at a true effect of `shift` standard errors."""
     if isinf(freedom):
-        critical = float(norm.ppf(1 - SIGNIFICANCE / 2))
-        return float(norm.sf(critical - shift) + norm.cdf(-critical - shift))
-    critical = float(student_t.ppf(1 - SIGNIFICANCE / 2, freedom))
-    above = float(nct.sf(critical, freedom, shift))
-    below = float(nct.cdf(-critical, freedom, shift)) if shift < FAR else 0.0
+        critical = float(scipy.stats.norm.ppf(1 - SIGNIFICANCE / 2))
+        return float(scipy.stats.norm.sf(critical - shift) + scipy.stats.norm.cdf(-critical - shift))
+    critical = float(scipy.stats.t.ppf(1 - SIGNIFICANCE / 2, freedom))
+    above = float(scipy.stats.nct.sf(critical, freedom, shift))
+    below = float(scipy.stats.nct.cdf(-critical, freedom, shift)) if shift < FAR else 0.0
     return above + below
 
 
@@ -104,4 +103,5 @@ def detectable_margin(error: float, freedom: float) -> float:
     Two one-sided tests at 5 %; each must succeed where nine in ten do, so that both do in eight of ten.
     """
     both = (1 - SIGNIFICANCE, (1 + POWER) / 2)
-    return error * sum(float(norm.ppf(q) if isinf(freedom) else student_t.ppf(q, freedom)) for q in both)
+    distribution = scipy.stats.norm() if isinf(freedom) else scipy.stats.t(freedom)
+    return error * sum(float(distribution.ppf(quantile)) for quantile in both)

@@ -8,8 +8,7 @@ from math import sqrt
 from statistics import mean, median, stdev
 
 import numpy as np
-from scipy.stats import binom, permutation_test
-from scipy.stats import t as student_t
+import scipy  # its modules are imported on first use, so that help does not wait for them
 
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.types import Counts, Scores
@@ -68,7 +67,7 @@ def paired_gain(differences: Sequence[float]) -> Gain | None:
     if len(differences) < SEEDS_NEEDED:
         return None
     centre, deviation = mean(differences), stdev(differences)
-    half = float(student_t.ppf(0.975, len(differences) - 1)) * deviation / sqrt(len(differences))
+    half = float(scipy.stats.t.ppf(0.975, len(differences) - 1)) * deviation / sqrt(len(differences))
     return Gain(centre, centre - half, centre + half)
 
 
@@ -79,7 +78,7 @@ def flip_signs(differences: Sequence[float]) -> float | None:
     """
     if len(differences) < 2:
         return None
-    tested = permutation_test(
+    tested = scipy.stats.permutation_test(
         (np.array(differences),),
         np.sum,
         permutation_type="samples",
@@ -148,7 +147,7 @@ def compare_answers(first: Sequence[bool], second: Sequence[bool]) -> McNemar:
     only_first = sum(a and not b for a, b in pairs)
     only_second = sum(b and not a for a, b in pairs)
     total = only_first + only_second
-    p = min(1.0, 2 * float(binom.cdf(min(only_first, only_second), total, 0.5))) if total else 1.0
+    p = min(1.0, 2 * float(scipy.stats.binom.cdf(min(only_first, only_second), total, 0.5))) if total else 1.0
     return McNemar(only_first, only_second, p)
 
 

@@ -6,9 +6,7 @@ import itertools
 import shutil
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
 
 import torch
 from safetensors.torch import save_file
@@ -36,21 +34,13 @@ from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.run.inputs import Material, build_store, gather
 from elmo_bench.run.module import TaskModule
+from elmo_bench.run.outcome import Outcome
 from elmo_bench.run.preparation import Prepared, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """The outcome of one run: its record, its directory, and whether it was done before."""
-
-    status: Literal["done", "already done"]
-    record: Record
-    directory: Path
 
 
 def run_job(config: RunConfig, log: Log) -> Outcome:

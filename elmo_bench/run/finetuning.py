@@ -10,7 +10,7 @@ from typing import Any
 from pydantic import Field
 
 from elmo_bench import sources
-from elmo_bench.bilm.files import read_options
+from elmo_bench.bilm.layout import read_options
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions, LimitsConfig, PretrainConfig
 from elmo_bench.config import (
     Config,
@@ -27,7 +27,6 @@ from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
 from elmo_bench.plugins import load_reader
-from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
@@ -84,9 +83,10 @@ def is_made(finetuning: Finetuning, corpus: Corpus) -> bool:
 
 def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
     """Train until the end or a limit, unless that is done; gives the model's directory."""
-    # Imported only to train: it brings Lightning along.
+    # Imported only to train: it brings PyTorch and Lightning along.
     from elmo_bench.bilm.training.language_model import find_language_model
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
+    from elmo_bench.run.environment import describe_environment
 
     context = EncoderContext(finetuning.encoder.name, finetuning.paths, finetuning.trainer, log)
     start = load_plugin(finetuning.encoder).language_model(context)

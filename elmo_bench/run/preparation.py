@@ -11,7 +11,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.identity import condition_of, identify
-from elmo_bench.plugins import load_task
+from elmo_bench.plugins import find_version, load_task
 from elmo_bench.records import TunedEncoder
 from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
 from elmo_bench.sources import Corpus
@@ -54,21 +54,17 @@ def find_corpus(config: RunConfig, log: Log) -> Corpus:
 
 
 def foresee(config: RunConfig, log: Log) -> Path:
-    """The directory of a run, whether it exists or not; no encoder is made.
+    """The directory of a run, whether it exists or not; no encoder is made, and PyTorch is not needed.
 
     If the encoder has to be made first, the run cannot be done yet: the encoder's directory replaces its
     fingerprint.
     """
-    planned = None
+    encoder = None
     if config.elmo.where != "none":
         planned = plan_run_encoder(config, log)
-    if planned is None:
-        return prepare(config, log).directory
-    task = load_task(config.task)
-    data = find_corpus(config, log).fingerprints()
-    return run_directory(
-        config, identify(config, task.version, data, planned.directory.name, hash_words(config))
-    )
+        encoder = planned.directory.name if planned else find_run_encoder(config, log)[0].card.fingerprint
+    version, data = find_version(config.task), find_corpus(config, log).fingerprints()
+    return run_directory(config, identify(config, version, data, encoder, hash_words(config)))
 
 
 def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:

@@ -17,24 +17,32 @@ EACH_LAYER = "elmo.layers=each"  # in a sweep
 def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     """Execute one run and print its outcome."""
     # Slow modules are imported only now, so that a mistyped value is reported at once.
-    from elmo_bench.run.execution import run_job
+    from elmo_bench.run.outcome import find_outcome
     from elmo_bench.run.printing import print_outcome
 
-    outcome = run_job(config, print_line)
+    outcome = find_outcome(config, print_line)
+    if outcome is None:  # only now PyTorch and Lightning, which take seconds
+        from elmo_bench.run.execution import run_job
+
+        outcome = run_job(config, print_line)
     print_outcome(outcome, typed)
     return outcome.directory / "result.json"
 
 
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
+    from elmo_bench.plugins import load_task
     from elmo_bench.run.preparation import foresee
 
     directory = foresee(config, print_once)
     record = directory / "result.json"
+    done = record.is_file() and not config.force
+    if not done:
+        load_task(config.task)  # reports settings that do not fit
     return Target(
         key=str(directory),
         record=record,
-        done=record.is_file() and not config.force,
+        done=done,
         group=config.task.name,
         seconds=estimate_seconds(config),
     )

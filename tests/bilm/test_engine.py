@@ -17,7 +17,8 @@ from elmo_bench.bilm.engine import embedder as engine_module
 from elmo_bench.bilm.engine.embedder import Embedder, fingerprint_model, load_embedder
 from elmo_bench.bilm.engine.sentence_layout import Side, plan_chunks
 from elmo_bench.bilm.engine.stateful import StatefulEmbedder
-from elmo_bench.bilm.files import find_model, load_bilm, save_bilm
+from elmo_bench.bilm.files import load_bilm, save_bilm
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM, batch_characters
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.data.lines import read_lines

@@ -9,6 +9,9 @@ import torch
 import yaml
 
 from elmo_bench.bilm.engine.embedder import fingerprint_model
+from elmo_bench.bilm.files import load_bilm, save_bilm
+from elmo_bench.bilm.identity import count_parameters, fingerprint_file
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions
 from elmo_bench.config import read_config
@@ -37,6 +40,17 @@ def test_the_fingerprint_of_a_model_stays(options: BilmOptions, fingerprint: str
     for parameter in model.parameters():
         parameter.zero_()
     assert fingerprint_model(model, "reset", "float32") == fingerprint
+
+
+@pytest.mark.parametrize("is_half", [False, True])
+def test_a_weight_file_has_the_fingerprint_of_its_model(tmp_path: Path, is_half: bool) -> None:
+    save_bilm(BiLM(OPTIONS, torch.Generator().manual_seed(1)), tmp_path, is_half)
+    options, weights = find_model(tmp_path)
+    model = load_bilm(options, weights)
+    assert fingerprint_file(OPTIONS, weights, "reset", "float32") == fingerprint_model(
+        model, "reset", "float32"
+    )
+    assert count_parameters(OPTIONS) == sum(weight.numel() for weight in model.parameters())
 
 
 def test_the_recipe_of_the_sample_bilm_stays() -> None:

@@ -9,7 +9,7 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.bilm.files import options_to_json, read_options, write_options
+from elmo_bench.bilm.layout import options_to_json, read_options, write_options
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.types import DataError, DataMissingError
 

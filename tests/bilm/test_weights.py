@@ -12,14 +12,8 @@ import pytest
 import torch
 
 from elmo_bench.bilm.array_files import hash_arrays, read_arrays, write_arrays
-from elmo_bench.bilm.files import (
-    expected_shapes,
-    export_arrays,
-    find_model,
-    load_bilm,
-    save_bilm,
-    write_options,
-)
+from elmo_bench.bilm.files import export_arrays, load_bilm, save_bilm
+from elmo_bench.bilm.layout import expected_shapes, find_model, write_options
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.types import BenchError, DamagedFileError, DataError, DataMissingError, UsageError

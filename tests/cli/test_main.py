@@ -6,8 +6,16 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.cli.main import main
+from elmo_bench.cli.main import COMMANDS, LAUNCHERS, main
+from tests.support.processes import slow_imports
 from tests.support.report_records import ELMO, make_record, publish
+
+
+def test_help_and_listings_import_nothing_slow() -> None:
+    helps = [[name, "--help"] for name in (*LAUNCHERS, *COMMANDS)]
+    output, imported = slow_imports(["--help"], ["tasks"], *helps)
+    assert output.count("usage: python -m elmo_bench") > len(COMMANDS)
+    assert imported == []
 
 
 def test_a_place_that_cannot_be_written_to_is_named(

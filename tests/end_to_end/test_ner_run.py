@@ -11,7 +11,7 @@ import pytest
 from elmo_bench.plugins import load_task
 from elmo_bench.records import read_counts, read_record
 from tests.support.composition import run_config
-from tests.support.processes import finish, places
+from tests.support.processes import finish, places, slow_imports
 
 TINY = (
     "bilm@encoder.bilm=tiny",
@@ -50,6 +50,14 @@ def test_a_first_run_makes_all_it_needs_and_a_second_reads_it(root: Path) -> Non
     assert code == 0, errors
     assert "writing" not in output + errors
     assert "store:" not in output + errors  # nothing is encoded twice
+
+
+def test_a_finished_run_is_recognised_without_slow_imports(root: Path) -> None:
+    command = ("run", "task=ner", "elmo.lambda=0.001", *TINY, *places(root))
+    output, imported = slow_imports(command, (*command, "plan=true"))
+    assert output.startswith("already done")
+    assert "1 runs: 1 done, 0 missing" in output
+    assert imported == []
 
 
 def test_the_record_scores_what_its_counts_say(root: Path) -> None:

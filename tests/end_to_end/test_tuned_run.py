@@ -9,7 +9,8 @@ import pytest
 
 from elmo_bench.config import RunConfig
 from elmo_bench.records import read_record
-from elmo_bench.run.execution import Outcome, run_job
+from elmo_bench.run.execution import run_job
+from elmo_bench.run.outcome import Outcome
 from elmo_bench.run.preparation import foresee
 from elmo_bench.sweep.runs import KIND
 from elmo_bench.types import UsageError

@@ -16,7 +16,8 @@ from numpy.typing import NDArray
 
 from elmo_bench.bilm.array_files import read_arrays
 from elmo_bench.bilm.engine.embedder import load_embedder
-from elmo_bench.bilm.files import expected_shapes, load_bilm
+from elmo_bench.bilm.files import load_bilm
+from elmo_bench.bilm.layout import expected_shapes
 from elmo_bench.bilm.model import BiLM, States, batch_characters, character_ids
 
 FOLDER = Path(__file__).parent / "files" / "bilm"

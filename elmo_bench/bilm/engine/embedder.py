@@ -6,29 +6,23 @@ from collections.abc import Iterator, Sequence
 from concurrent.futures import Executor, ThreadPoolExecutor
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Literal
 
 import numpy as np
 import torch
 from numpy.typing import NDArray
 
-from elmo_bench.bilm.array_files import hash_arrays
 from elmo_bench.bilm.engine.lstm import InferenceStack
 from elmo_bench.bilm.engine.sentence_layout import Chunk, Side, plan_chunks
 from elmo_bench.bilm.engine.stateful import StatefulEmbedder
 from elmo_bench.bilm.engine.token_vectors import InferenceTokenEncoder, TokenTable
-from elmo_bench.bilm.files import export_arrays, find_model, load_bilm
+from elmo_bench.bilm.files import export_arrays, load_bilm
+from elmo_bench.bilm.identity import Precision, StateProtocol, fingerprint_arrays
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.hashing import hash_value
 from elmo_bench.tensors import check_device
 from elmo_bench.types import UsageError, Words
 
 Floats = NDArray[np.float32]
-StateProtocol = Literal["reset", "carry"]
-Precision = Literal["float32", "bfloat16"]
-
-ENGINE_NUMERICS = 1
-"""Increase it when the engine's numbers change."""
 
 MOST_LANES = 128
 MOST_WORD_BYTES = 1 << 29
@@ -48,10 +42,8 @@ def load_embedder(
 
 
 def fingerprint_model(model: BiLM, state: StateProtocol, precision: Precision) -> str:
-    """sha256 of everything that decides a vector: sizes, weights, state, precision, this code's numerics."""
-    weights = hash_arrays(export_arrays(model))
-    sizes = {**model.options.model_dump(), "maximum_characters": model.options.maximum_characters}
-    return hash_value([ENGINE_NUMERICS, sizes, weights, state, precision])
+    """The fingerprint of a loaded model, equal to that of its weight file."""
+    return fingerprint_arrays(model.options, export_arrays(model), state, precision)
 
 
 class Embedder:

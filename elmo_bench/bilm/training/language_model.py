@@ -9,7 +9,8 @@ import numpy as np
 import torch
 
 from elmo_bench.bilm.array_files import Array, read_arrays, write_arrays
-from elmo_bench.bilm.files import find_model, load_bilm, save_bilm
+from elmo_bench.bilm.files import load_bilm, save_bilm
+from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.training.objective import Softmax
 from elmo_bench.data.text import TargetVocabulary

@@ -1,0 +1,33 @@
+"""The outcome of a run, and how to recognise a finished run without importing PyTorch."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Literal
+
+from elmo_bench.config import RunConfig
+from elmo_bench.records import RUN_RECORD, Record, read_record
+from elmo_bench.run.preparation import foresee
+from elmo_bench.types import Log
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """The outcome of one run: its record, its directory, and whether it was done before."""
+
+    status: Literal["done", "already done"]
+    record: Record
+    directory: Path
+
+
+def find_outcome(config: RunConfig, log: Log) -> Outcome | None:
+    """The outcome of a run that is done already; None if it is to be executed.
+
+    A record is written last and never changed, so reading it needs no lock.
+    """
+    if config.force:
+        return None
+    directory = foresee(config, log)
+    result = directory / RUN_RECORD
+    return Outcome("already done", read_record(result), directory) if result.exists() else None
