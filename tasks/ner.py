@@ -12,13 +12,12 @@ import torch
 from pydantic import ConfigDict, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
 from elmo_bench.data.tokens import undo_escapes
-from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.nn.crf import Crf, bioul_constraints
 from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
@@ -84,10 +83,9 @@ class NerTask(Task[NerExample]):
         bioul = convert_tags(example.tags, "BIOUL")
         # a type that a small training subset lacks cannot be predicted; the loss treats it as O
         known = [tag if tag in tags else OUTSIDE for tag in bioul]
-        spelt = [torch.tensor(characters.ids(word)) for word in example.words]
         return {
             "words": vocabularies.words.ids(example.words),  # (time,)
-            "characters": pad_sequence(spelt, batch_first=True),  # (time, characters)
+            "characters": spell(example.words, characters),  # (time, characters)
             "tags": torch.tensor(tags.ids(known)),  # (time,)
         }
 

@@ -14,7 +14,6 @@ import torch
 from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
-from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
@@ -98,7 +97,8 @@ class WsdTask(Task[WsdExample]):
 
         def numbers(lists: Sequence[Sequence[str]]) -> Tensor:
             known = [[senses.id_of(key) + 1 if key in senses else 0 for key in keys] for keys in lists]
-            return pad_sequence([torch.tensor(row, dtype=torch.long) for row in known], batch_first=True)
+            width = max(map(len, known))
+            return torch.tensor([row + [0] * (width - len(row)) for row in known], dtype=torch.long)
 
         return {
             "spans": torch.tensor([[target.start, target.end] for target in example.targets]),  # (targets, 2)

@@ -29,6 +29,8 @@ def parse_brackets(path: Path, first_line: int, column: Sequence[str]) -> tuple[
     phrases: dict[int, Chunk] = {}
     count = 0
     for position, field in enumerate(column):
+        if field == "*":  # nearly every field
+            continue
         match = FIELD.fullmatch(field)
         if not match:
             raise fault(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -10,8 +9,6 @@ from pathlib import Path
 from elmo_bench.data.lines import fault, read_lines, shown
 
 DOCUMENT_START = "-DOCSTART-"
-# Only blanks and tabs separate columns: a no-break space may be part of a word.
-SEPARATOR = re.compile(r"[ \t]+")
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,11 @@ def read_columns(path: Path, minimum: int, keep_starts: bool = False) -> Iterato
 
 
 def split_columns(line: str) -> tuple[str, ...]:
-    """The columns of one line; none for a blank line."""
-    stripped = line.strip(" \t")
-    return tuple(SEPARATOR.split(stripped)) if stripped else ()
+    """The columns of one line; none for a blank line.
+
+    Only blanks and tabs separate columns: a no-break space may be part of a word.
+    """
+    return tuple(filter(None, line.replace("\t", " ").split(" ")))
 
 
 def tagged_columns(sentences: Iterable[tuple[Sequence[str], Sequence[str], Sequence[str]]]) -> str:

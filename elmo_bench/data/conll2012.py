@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
 from elmo_bench.data.brackets import Proposition, parse_brackets
@@ -29,9 +30,13 @@ class Conll2012Sentence:
     first_line: int
     rows: tuple[tuple[str, ...], ...]
 
+    @cached_property
+    def _columns(self) -> tuple[tuple[str, ...], ...]:
+        return tuple(zip(*self.rows, strict=True))
+
     def column(self, index: int) -> tuple[str, ...]:
         """One column from top to bottom; -1 is the last."""
-        return tuple(row[index] for row in self.rows)
+        return self._columns[index]
 
     @property
     def words(self) -> Words:

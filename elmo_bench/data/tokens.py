@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator
+from functools import lru_cache
 from typing import NamedTuple
 
 from elmo_bench.types import Words
@@ -42,6 +43,7 @@ INNER = re.compile(
     | (?<=[^\W\d]):(?=[^\W\d])                  # nor the colon of 10:30""",
     re.VERBOSE,
 )
+REMEMBERED = 1 << 15  # chunks; some 10 MB
 LONGEST_SIGN = 32  # longer runs of dots or dashes are split, to limit the cost of malicious input
 CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 CANNOT = re.compile(r"can(?=not$)", re.IGNORECASE)
@@ -66,19 +68,34 @@ class Token(NamedTuple):
 
 def tokenise(text: str) -> tuple[Token, ...]:
     """Words of raw or tokenised text; `text[start:end]` is the original form of each, with escapes."""
+    return tuple(
+        Token(word, shift + start, shift + end)
+        for shift, tokens in _tokens_by_chunk(text)
+        for word, start, end in tokens
+    )
+
+
+def _tokens_by_chunk(text: str) -> Iterator[tuple[int, tuple[Token, ...]]]:
+    """The offset of every chunk between blanks, and its tokens."""
     chunks = list(CHUNK.finditer(text))
-    tokens: list[Token] = []
     for place, chunk in enumerate(chunks, start=1):
-        following = chunks[place].group() if place < len(chunks) else ""
-        for start, end in _split(chunk.group(), 0, len(chunk.group()), following):
-            word = undo_escape(chunk.group()[start:end])
-            tokens.append(Token(word, chunk.start() + start, chunk.start() + end))
-    return tuple(tokens)
+        following = chunks[place].group()[:1] if place < len(chunks) else ""
+        yield chunk.start(), _tokens_of_chunk(chunk.group(), following)
+
+
+@lru_cache(maxsize=REMEMBERED)
+def _tokens_of_chunk(chunk: str, following: str) -> tuple[Token, ...]:
+    """The tokens of a text without blanks; of what follows only the first character matters.
+
+    Most chunks of a corpus occur many times, so their tokens are remembered.
+    """
+    boundaries = _split(chunk, 0, len(chunk), following)
+    return tuple(Token(undo_escape(chunk[start:end]), start, end) for start, end in boundaries)
 
 
 def words_of(text: str) -> Words:
     """The words of raw or tokenised text."""
-    return tuple(token.text for token in tokenise(text))
+    return tuple(token.text for _, tokens in _tokens_by_chunk(text) for token in tokens)
 
 
 def undo_escape(word: str) -> str:

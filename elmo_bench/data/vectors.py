@@ -16,8 +16,14 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_bench.data.lines import BYTE_ORDER_MARK, decode_line, fault, open_bytes, shown
-from elmo_bench.types import UsageError, Words
+from elmo_bench.files import make_once
+from elmo_bench.hashing import hash_file_once, hash_value
+from elmo_bench.types import Log, UsageError, Words
 
+VECTORS_VERSION = 1
+"""Increase it when the same file of vectors gives other words or values."""
+
+WORDS_FILE, MATRIX_FILE = "words.txt", "matrix.npy"
 NUMBER = "<number>"
 UNKNOWN_ROW = 1
 LINES_AT_ONCE = 8192
@@ -56,9 +62,19 @@ class WordTable:
     def _rows(self) -> dict[str, int]:
         return {word: row + 2 for row, word in enumerate(self.words)}
 
+    @cached_property
+    def _ids(self) -> dict[str, int]:
+        """The rows of the words that were looked up before, among them words without a row of their own."""
+        return {}
+
     def ids(self, words: Words) -> Tensor:
         """(time,) row indices: the word itself, else lower-cased, else its number token, else 1."""
-        return torch.tensor([self._find(word)[0] for word in words], dtype=torch.long)
+        known = self._ids
+        try:
+            return torch.tensor([known[word] for word in words], dtype=torch.long)
+        except KeyError:
+            known.update((word, self._find(word)[0]) for word in words)
+            return self.ids(words)
 
     def _find(self, word: str) -> tuple[int, Match]:
         rows = self._rows
@@ -72,7 +88,9 @@ class WordTable:
 
     def coverage(self, sentences: Iterable[Words]) -> dict[str, float]:
         """The number of tokens, and the percentage found by each rule of the look-up."""
-        found = Counter(self._find(word)[1] for words in sentences for word in words)
+        found: Counter[Match] = Counter()
+        for word, count in Counter(word for words in sentences for word in words).items():
+            found[self._find(word)[1]] += count
         tokens = found.total()
         return {"tokens": tokens} | {match: 100 * found[match] / max(tokens, 1) for match in MATCHES}
 
@@ -110,7 +128,7 @@ def word_table(
         count = len(covered.words)
         return WordTable(covered.words, matrix_of(covered), False, count, widths=covered.widths)
     base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
-    found = {word: base._find(word)[0] for word in training_words}
+    found = {word: base._find(word)[0] for word in dict.fromkeys(training_words)}
     added = sorted(word for word, row in found.items() if row == UNKNOWN_ROW)
     words = (*base.words, *added)
     in_training = {0, UNKNOWN_ROW, *found.values(), *range(len(base.words) + 2, len(words) + 2)}
@@ -183,6 +201,25 @@ def read_dimension(path: Path) -> int:
     for first, lines in _numbered_batches(path):
         return _dimension(path, first, lines[0])
     raise fault(path, 1, "a word and its vector", "an empty file")
+
+
+def read_vectors_once(path: Path, cache: Path, log: Log) -> WordVectors:
+    """The content of a file of vectors; parsed once, then read from a copy that loads fast.
+
+    The copy is named by the content of the file. It is verified by its checksums and made again if damaged.
+    """
+    name = hash_value([hash_file_once(path), VECTORS_VERSION])[:16]
+
+    def write(directory: Path) -> None:
+        vectors = read_vectors(path)
+        (directory / WORDS_FILE).write_text("\n".join(vectors.words), encoding="utf-8", newline="\n")
+        np.save(directory / MATRIX_FILE, vectors.matrix, allow_pickle=False)
+
+    copy = make_once(cache / name, write, log)
+    with (copy / WORDS_FILE).open(encoding="utf-8", newline="\n") as file:
+        words = tuple(file.read().split("\n"))
+    # pages are read when used; none is ever written to
+    return WordVectors(words, np.load(copy / MATRIX_FILE, mmap_mode="c", allow_pickle=False))
 
 
 def _numbered_batches(path: Path) -> Iterator[tuple[int, list[bytes]]]:

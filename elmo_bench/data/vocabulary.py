@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+
+import numpy as np
+import torch
+from torch import Tensor
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.types import BenchError
@@ -57,7 +61,21 @@ class Vocabulary:
 
     def ids(self, items: Iterable[str]) -> list[int]:
         """The ids of some items, in their order."""
-        return [self.id_of(item) for item in items]
+        known = self._ids
+        listed = list(items)
+        try:
+            return [known[item] for item in listed]
+        except KeyError:
+            return [self.id_of(item) for item in listed]
+
+
+def spell(words: Sequence[str], characters: Vocabulary) -> Tensor:
+    """(words, characters) the ids of the characters of each word, with zeros after those of shorter words."""
+    lengths = np.fromiter(map(len, words), np.int64, len(words))
+    spelt = np.zeros((len(words), lengths.max(initial=0)), np.int64)
+    # a boolean index takes the values row by row, in the order of the text
+    spelt[np.arange(spelt.shape[1]) < lengths[:, None]] = characters.ids("".join(words))
+    return torch.from_numpy(spelt)
 
 
 @dataclass(frozen=True)

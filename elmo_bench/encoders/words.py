@@ -10,7 +10,7 @@ from pathlib import Path
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.data.vectors import WordTable, read_vectors, word_table
+from elmo_bench.data.vectors import WordTable, read_vectors_once, word_table
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
 from elmo_bench.types import DataMissingError, Words
 
@@ -26,7 +26,8 @@ class WordVectors(EncoderPlugin):
             raise DataMissingError(
                 f"{self.file}: no such file (encoder.file); expected GloVe-like word vectors"
             )
-        encoder = WordEncoder(word_table("file", read_vectors(self.file), (), 0, seed=0, trainable=False))
+        vectors = read_vectors_once(self.file, context.paths.cache / "vectors", context.log)
+        encoder = WordEncoder(word_table("file", vectors, (), 0, seed=0, trainable=False))
         return FoundEncoder(encoder.card(context.name), lambda: encoder)
 
 

@@ -98,7 +98,7 @@ class Inspection:
     @cached_property
     def table(self) -> WordTable:
         hash_words(self.config)  # fails if the file does not exist
-        return read_words(self.config, sentences_of(self.task, self.examples["train"]))
+        return read_words(self.config, sentences_of(self.task, self.examples["train"]), self.log)
 
     @cached_property
     def named(self) -> dict[str, Vocabulary]:

@@ -39,7 +39,7 @@ from elmo_bench.run.preparation import Prepared, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
-from elmo_bench.training.memory import keep_freed_memory
+from elmo_bench.training.memory import keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
 
@@ -72,7 +72,8 @@ def _execute(config: RunConfig, prepared: Prepared, log: Log) -> Record:
     started = time.perf_counter()
     directory = prepared.directory
     directory.mkdir(parents=True, exist_ok=True)
-    material = gather(config, prepared, log)
+    with pause_collection():
+        material = gather(config, prepared, log)
     gathered = time.perf_counter()
     module = build_module(config, prepared, material.vocabularies)
     tracker = build_tracker(config.tracking, directory, log)

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
-from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors, word_table
+from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors_once, word_table
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
@@ -44,7 +44,7 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     log(", ".join(f"{len(rows):,} {split}" for split, rows in examples.items()) + " examples")
     for split, counts in reading.left_out.items():
         log(f"left out of {split}: " + ", ".join(f"{count:,} {what}" for what, count in counts.items()))
-    vocabularies = build_vocabularies(config, task, examples["train"])
+    vocabularies = build_vocabularies(config, task, examples["train"], log)
     table = vocabularies.words
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
     indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
@@ -58,9 +58,11 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     return Material(examples, whole, indexed, layers, vocabularies, coverage, reading.left_out, stopwatch)
 
 
-def build_vocabularies(config: RunConfig, task: AnyTask, training: Sequence[Example]) -> Vocabularies:
+def build_vocabularies(
+    config: RunConfig, task: AnyTask, training: Sequence[Example], log: Log
+) -> Vocabularies:
     """The mappings from strings to indices: a function of training examples, vectors and seed."""
-    table = read_words(config, sentences_of(task, training))
+    table = read_words(config, sentences_of(task, training), log)
     return Vocabularies(table, task.vocabularies(training))
 
 
@@ -71,10 +73,12 @@ def number_examples(
     return [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in examples]
 
 
-def read_words(config: RunConfig, training: Iterable[Words]) -> WordTable:
+def read_words(config: RunConfig, training: Iterable[Words], log: Log) -> WordTable:
     """The task's own word vectors; rows without pre-trained values depend on the seed."""
     words = config.words
-    vectors = join_vectors([read_vectors(file) for file in words.files]) if words.files else None
+    cache = config.paths.cache / "vectors"
+    files = [read_vectors_once(file, cache, log) for file in words.files]
+    vectors = join_vectors(files) if files else None
     training_words = (word for sentence in training for word in sentence)
     return word_table(words.kind, vectors, training_words, words.dim, config.seed, words.trainable)
 

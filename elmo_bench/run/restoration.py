@@ -104,7 +104,7 @@ def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
     check_identity(result, record, prepared)
     training = read_examples(prepared.task, prepared.corpus)["train"]
     chosen = choose_examples("train", training, config.data, config.limit)
-    vocabularies = build_vocabularies(config, prepared.task, chosen)
+    vocabularies = build_vocabularies(config, prepared.task, chosen, log)
     module = build_module(config, prepared, vocabularies)
     module.load_state_dict(load_file(weights))
     return Restored(directory, record, config, prepared, vocabularies, module.eval())

@@ -9,6 +9,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.training.memory import pause_collection
 from elmo_bench.types import BenchError
 
 EACH_LAYER = "elmo.layers=each"  # in a sweep
@@ -21,8 +22,9 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     from elmo_bench.run.printing import print_outcome
 
     outcome = find_outcome(config, print_line)
-    if outcome is None:  # only now PyTorch and Lightning, which take seconds
-        from elmo_bench.run.execution import run_job
+    if outcome is None:
+        with pause_collection():  # only now PyTorch and Lightning, which take seconds
+            from elmo_bench.run.execution import run_job
 
         outcome = run_job(config, print_line)
     print_outcome(outcome, typed)

@@ -1,13 +1,32 @@
-"""Reuse the memory that a training step frees in the next step."""
+"""Reuse the memory that a training step frees, and do not look for garbage where none is made."""
 
 from __future__ import annotations
 
 import ctypes
+import gc
 import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
 _KEPT_BYTES = 1 << 30
+
+
+@contextmanager
+def pause_collection() -> Iterator[None]:
+    """Do not search for cyclic garbage while many objects are made that all stay.
+
+    Python searches again and again as their number grows: a third to a half of the time of reading a corpus
+    and of importing PyTorch. Objects without cycles are freed as always.
+    """
+    was_enabled = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if was_enabled:
+            gc.enable()
 
 
 def keep_freed_memory() -> None:

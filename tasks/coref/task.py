@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_bench.data.batching import pad
 from elmo_bench.data.coreference import Cluster, CoreferenceDocument, Mention, read_coreference
 from elmo_bench.data.tokens import undo_escapes
-from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
+from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.coreference import count_coreference, score_coreference
 from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
@@ -77,10 +77,7 @@ class CorefTask(Task[CorefExample]):
 
     def index(self, example: CorefExample, vocabularies: Vocabularies) -> Mapping[str, Tensor]:
         characters, genres = vocabularies["characters"], vocabularies["genres"]
-        spelt = [
-            pad_sequence([torch.tensor(characters.ids(word)) for word in sentence], batch_first=True)
-            for sentence in example.sentences
-        ]
+        spelt = [spell(sentence, characters) for sentence in example.sentences]
         speakers = Vocabulary.closed(example.speakers)
         mentions = [
             [*mention, number] for number, cluster in enumerate(example.clusters, 1) for mention in cluster

@@ -12,11 +12,10 @@ import torch
 from pydantic import ConfigDict, Field, PositiveInt
 from pydantic.dataclasses import dataclass
 from torch import Tensor
-from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.squad import Answer, SquadQuestion, read_squad
 from elmo_bench.data.tokens import Token, tokenise, words_of
-from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
@@ -158,10 +157,10 @@ def is_aligned(example: SquadExample) -> bool:
 
 def number_words(name: str, words: Words, vocabularies: Vocabularies, word_length: int) -> dict[str, Tensor]:
     """Word and character ids of one text, under the names its stream's fields have."""
-    spelt = [torch.tensor(vocabularies["characters"].ids(word[:word_length])) for word in words]
+    spelt = spell([word[:word_length] for word in words], vocabularies["characters"])
     return {
         f"{name}_words": vocabularies.words.ids(words),  # (time,)
-        f"{name}_characters": pad_sequence(spelt, batch_first=True).to(torch.int32),  # (time, characters)
+        f"{name}_characters": spelt.to(torch.int32),  # (time, characters)
     }
 
 
