@@ -218,8 +218,7 @@ def read_vectors_once(path: Path, cache: Path, log: Log) -> WordVectors:
     copy = make_once(cache / name, write, log)
     with (copy / WORDS_FILE).open(encoding="utf-8", newline="\n") as file:
         words = tuple(file.read().split("\n"))
-    # pages are read when used; none is ever written to
-    return WordVectors(words, np.load(copy / MATRIX_FILE, mmap_mode="c", allow_pickle=False))
+    return WordVectors(words, np.load(copy / MATRIX_FILE, allow_pickle=False))
 
 
 def _numbered_batches(path: Path) -> Iterator[tuple[int, list[bytes]]]:

@@ -12,7 +12,17 @@ import torch
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from elmo_bench.data.vectors import NUMBER, WordVectors, is_number, join_vectors, read_vectors, word_table
+from elmo_bench.data import vectors as vectors_module
+from elmo_bench.data.vectors import (
+    MATRIX_FILE,
+    NUMBER,
+    WordVectors,
+    is_number,
+    join_vectors,
+    read_vectors,
+    read_vectors_once,
+    word_table,
+)
 from elmo_bench.types import DataError, UsageError
 
 FILE = "the 1 2\n. -0.5 1e-1\n1987 4 0\n10 2 2\npaul 3 3\n"
@@ -123,6 +133,30 @@ def test_a_word_without_a_frozen_vector_looks_the_same_in_training_and_in_test_t
     }  # fmt: skip
     without_numbers = word_table("file", read(file, "the 1 2\n"), ["12"], dim=0, seed=1, trainable=False)
     assert without_numbers.matrix[without_numbers.ids(("12",))].eq(0).all()
+
+
+def test_a_file_is_parsed_once_and_a_damaged_copy_is_made_again(
+    file: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file.write_bytes("the 1 2\na\u2028b 3 4\nÜ 5e-8 -6\n".encode())
+    parsed, cache, told = read_vectors(file), tmp_path / "cache", list[str]()
+    first = read_vectors_once(file, cache, told.append)
+    with monkeypatch.context() as patch:
+        patch.setattr(vectors_module, "read_vectors", None)
+        second = read_vectors_once(file, cache, told.append)
+    (matrix,) = cache.glob(f"*/{MATRIX_FILE}")
+    content = bytearray(matrix.read_bytes())
+    content[-1] ^= 1
+    matrix.write_bytes(content)
+    third = read_vectors_once(file, cache, told.append)
+    for found in (first, second, third):
+        assert found.words == parsed.words
+        assert found.matrix.tobytes() == parsed.matrix.tobytes()
+    assert [message.partition(": ")[2] for message in told] == [
+        f"{MATRIX_FILE} differs from its checksum; making it again"
+    ]
+    file.write_bytes(b"other 1 2\n")
+    assert read_vectors_once(file, cache, told.append).words == ("other",)
 
 
 def test_joined_files_have_their_vectors_side_by_side() -> None:
