@@ -7,6 +7,7 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 from elmo_bench.config import DataConfig
 from elmo_bench.sources import Corpus
@@ -22,13 +23,27 @@ class Reading:
     left_out: dict[str, dict[str, int]]  # by split, if there is any
 
 
+_kept: list[tuple[Any, Reading]] = []  # one at most
+
+
 def read_examples(task: AnyTask, corpus: Corpus) -> dict[str, list[Example]]:
     """The examples of every split."""
     return read_corpus(task, corpus).examples
 
 
 def read_corpus(task: AnyTask, corpus: Corpus) -> Reading:
-    """The examples of every split, checked to exist and to have unique ids."""
+    """The examples of every split, checked to exist and to have unique ids.
+
+    The last corpus is kept, so the runs of a sweep in one process read it once. Nothing changes an example.
+    """
+    key = (task, corpus.files, corpus.fingerprints())
+    if not _kept or _kept[0][0] != key:
+        _kept.clear()  # before the next is read: both at once would need twice the memory
+        _kept.append((key, _read_splits(task, corpus)))
+    return _kept[0][1]
+
+
+def _read_splits(task: AnyTask, corpus: Corpus) -> Reading:
     examples, left_out = {}, {}
     for split, files in corpus.files.items():
         tally: Counter[str] = Counter()
