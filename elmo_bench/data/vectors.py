@@ -123,38 +123,40 @@ def word_table(
         half_range = SMALL
     if vectors is None:
         raise ValueError("words of kind 'file' need the vectors of a file")
-    covered = with_number(vectors)
+    number = number_vector(vectors)
+    covered = (*vectors.words, *[NUMBER] * len(number))
     if kind == "file" and not trainable:
-        count = len(covered.words)
-        return WordTable(covered.words, matrix_of(covered), False, count, widths=covered.widths)
-    base = WordTable((*covered.words, *{NUMBER}.difference(covered.words)), torch.zeros(2, 0), trainable)
+        matrix = lay_out(vectors.matrix, number)
+        return WordTable(covered, matrix, False, len(covered), widths=vectors.widths)
+    base = WordTable((*covered, *{NUMBER}.difference(covered)), torch.zeros(2, 0), trainable)
     found = {word: base._find(word)[0] for word in dict.fromkeys(training_words)}
     added = sorted(word for word, row in found.items() if row == UNKNOWN_ROW)
     words = (*base.words, *added)
     in_training = {0, UNKNOWN_ROW, *found.values(), *range(len(base.words) + 2, len(words) + 2)}
-    known = matrix_of(covered)  # (2 + covered words, dim)
-    strangers = torch.rand(
-        2 + len(words) - len(known), known.shape[1], generator=torch.Generator().manual_seed(seed)
-    )
-    matrix = torch.cat([known, (2 * strangers - 1) * half_range])
+    generator = torch.Generator().manual_seed(seed)
+    strangers = torch.rand(len(words) - len(covered), number.shape[1], generator=generator)
+    matrix = lay_out(vectors.matrix, number, ((2 * strangers - 1) * half_range).numpy())
     rows = tuple(sorted(in_training))
-    return WordTable(words, matrix, trainable, len(covered.words), rows, covered.widths)
+    return WordTable(words, matrix, trainable, len(covered), rows, vectors.widths)
 
 
-def matrix_of(vectors: WordVectors) -> Tensor:
-    """The table with two rows of zeros before those of the words: padding and the unknown word."""
-    known = torch.from_numpy(vectors.matrix)
-    return torch.cat([torch.zeros(2, known.shape[1]), known])
+def lay_out(*parts: NDArray[np.float32]) -> Tensor:
+    """Two rows of zeros, padding and the unknown word, then all rows; a large file is copied only once."""
+    matrix = torch.zeros(2 + sum(map(len, parts)), parts[0].shape[1])
+    end = 2
+    for part in parts:
+        matrix[end : end + len(part)] = torch.from_numpy(part)
+        end += len(part)
+    return matrix
 
 
-def with_number(vectors: WordVectors) -> WordVectors:
-    """The vectors plus, if the file has numbers but no number token, their mean as the number token."""
+def number_vector(vectors: WordVectors) -> NDArray[np.float32]:
+    """One row for the number token, the mean of the file's numbers; none if it has a token, or no numbers."""
     numbers = [row for row, word in enumerate(vectors.words) if is_number(word)]
     if not numbers or NUMBER in vectors.words:
-        return vectors
-    mean = vectors.matrix[numbers].mean(0, dtype=np.float64, keepdims=True).astype(np.float32)
-    joined = np.concatenate([vectors.matrix, mean])
-    return WordVectors((*vectors.words, NUMBER), joined, vectors.widths)
+        return vectors.matrix[:0]
+    mean: NDArray[np.float64] = vectors.matrix[numbers].mean(0, dtype=np.float64, keepdims=True)
+    return mean.astype(np.float32)
 
 
 def join_vectors(files: Sequence[WordVectors]) -> WordVectors:
