@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import copy
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -52,7 +51,7 @@ class Composer:
 
     def __init__(self, loader: ConfigLoader) -> None:
         self.loader = loader
-        self._load_once = cache(self.load)
+        self._load_job_once = cache(self._load_job)
 
     def parse(self, words: Sequence[str]) -> list[Override]:
         """Overrides by Hydra's grammar."""
@@ -81,10 +80,16 @@ class Composer:
                 seeds.append(override)
             else:
                 others.append(override.input_line or "")
-        composed = copy.deepcopy(self._load_once(name, tuple(others)))
-        if seeds:
-            composed[SEED] = seeds[-1].value()
-        return self.resolve(name, composed)
+        composed, default = self._load_job_once(name, tuple(others))
+        if SEED in composed or seeds:
+            composed[SEED] = seeds[-1].value() if seeds else default
+        return _resolve(composed)
+
+    def _load_job(self, name: str, overrides: Sequence[str]) -> tuple[DictConfig, Any]:
+        """A composed configuration without Hydra's own section, and its seed."""
+        composed = self.load(name, overrides)
+        self._strip(name, composed)
+        return composed, composed.get(SEED)
 
     def translate(self, name: str, overrides: Sequence[str]) -> list[str]:
         """Overrides as Hydra understands them, for GROUP=null and encoder=untrained_NAME, too."""
@@ -97,13 +102,14 @@ class Composer:
 
     def resolve(self, name: str, composed: DictConfig) -> dict[str, Any]:
         """A composed configuration as plain values, without Hydra's own part."""
+        self._strip(name, composed)
+        return _resolve(composed)
+
+    def _strip(self, name: str, composed: DictConfig) -> None:
+        """Remove Hydra's own section."""
         self._require_choice(name, composed)
         with read_write(composed), open_dict(composed):
             composed.pop("hydra")
-        try:
-            return to_values(composed)
-        except OmegaConfBaseException as error:
-            raise UsageError(shorten(error)) from None
 
     def choices(self, group: str) -> list[str]:
         """The names that a group offers."""
@@ -222,6 +228,13 @@ def quote(word: str) -> str:
     # A backslash escapes only a quotation mark, and then itself too.
     escaped = re.sub(r"(\\+)$", r"\1\1", re.sub(r"(\\*)'", r"\1\1\\'", word))
     return f"'{escaped}'"
+
+
+def _resolve(composed: DictConfig) -> dict[str, Any]:
+    try:
+        return to_values(composed)
+    except OmegaConfBaseException as error:
+        raise UsageError(shorten(error)) from None
 
 
 def to_values(composed: DictConfig) -> dict[str, Any]:
