@@ -329,9 +329,8 @@ def measure_all(overrides: Sequence[str], steps: int) -> Iterator[dict[str, Any]
             words = [f"task={task}", "data=open", *choose_size(size), *others]
             print(" ".join(words), file=sys.stderr, flush=True)
             command = [sys.executable, "-m", "benchmarks.run", *words, "--steps", str(steps), "--json"]
-            done = subprocess.run(command, stdout=subprocess.PIPE, check=False)
-            if done.returncode == 0:
-                yield json.loads(done.stdout) | {"column": size}
+            done = subprocess.run(command, stdout=subprocess.PIPE, check=True)
+            yield json.loads(done.stdout) | {"column": size}
 
 
 def choose_size(size: str) -> list[str]:

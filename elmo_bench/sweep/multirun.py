@@ -42,7 +42,7 @@ class Job:
             add_directory(path)
         hydra = HydraConfig.get()
         overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
-        in_process = str(hydra.launcher._target_).endswith(IN_PROCESS)
+        in_process = _is_in_process(hydra)
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
         write_end(directory, end)
@@ -100,13 +100,26 @@ def _start(
         task_function=Job(kind, own_directories()),
         config=master,
     )
+    in_process = _is_in_process(master.hydra)
+
+    def launch(jobs: list[list[str]], first: int) -> None:
+        # In this process a launcher keeps the configurations of all jobs that it is given at once.
+        size = 1 if in_process else len(jobs)
+        for start in range(0, len(jobs), size):
+            launcher.launch(jobs[start : start + size], initial_job_idx=first + start)
+
     missing = [job.overrides for job in plan.missing]
     try:
-        launch_all(missing, directory, lambda jobs, first: launcher.launch(jobs, initial_job_idx=first))
+        launch_all(missing, directory, launch)
     except KeyboardInterrupt:
         conclude(read_ends(directory))
         return InterruptedRunError.exit_code
     return conclude(read_ends(directory))
+
+
+def _is_in_process(hydra: Any) -> bool:
+    """Whether the chosen launcher runs jobs in this process."""
+    return str(hydra.launcher._target_).endswith(IN_PROCESS)
 
 
 def _take_gpu(command: Any, number: int) -> None:
