@@ -1,4 +1,4 @@
-"""Tiny transformers with random weights, one directory per architecture, and what transformers makes of them."""
+"""Tiny transformers with random weights, a directory per architecture, and what transformers computes."""
 
 from __future__ import annotations
 
@@ -95,7 +95,10 @@ ARCHITECTURES: dict[str, tuple[Callable[[], Tokenizer], Callable[[int], Any]]] =
     "bert": (word_piece, lambda size: transformers.BertConfig(**_sized(size))),
     "electra": (word_piece, lambda size: transformers.ElectraConfig(**_sized(size), embedding_size=8)),
     "mpnet": (byte_level, lambda size: transformers.MPNetConfig(**_sized(size, offset=2))),
-    "roberta": (byte_level, lambda size: transformers.RobertaConfig(**_sized(size, offset=2), pad_token_id=1)),
+    "roberta": (
+        byte_level,
+        lambda size: transformers.RobertaConfig(**_sized(size, offset=2), pad_token_id=1),
+    ),
     "deberta": (
         byte_level,
         lambda size: transformers.DebertaConfig(
@@ -172,17 +175,15 @@ def _theirs(directory: Path) -> tuple[Any, Any]:
     return tokenizer, model
 
 
-@torch.inference_mode()
 def transformers_layers(directory: Path, words: Sequence[str], pooling: Pooling) -> Layers:
     """What transformers computes for the text of one sentence, pooled one word after the other.
 
     Its tokeniser reads the joined text; offsets say to which word a piece belongs.
     """
-    tokenizer, model = _theirs(directory)
+    tokenizer, _ = _theirs(directory)
     encoding = tokenizer(" ".join(words), return_offsets_mapping=True, return_tensors="pt")
     offsets = encoding.pop("offset_mapping")[0].tolist()
-    with quiet():
-        states = torch.stack(model(**encoding, output_hidden_states=True).hidden_states)[:, 0].numpy()
+    states = model_layers(directory, encoding["input_ids"][0].tolist())
     ends = np.cumsum([len(word) + 1 for word in words]) - 1
     by_word: list[list[int]] = [[] for _ in words]
     for position, (start, end) in enumerate(offsets):
@@ -194,3 +195,13 @@ def transformers_layers(directory: Path, words: Sequence[str], pooling: Pooling)
         "mean": lambda pieces: pieces.mean(axis=1),
     }
     return np.stack([pools[pooling](states[:, positions]) for positions in by_word], axis=1)
+
+
+@torch.inference_mode()
+def model_layers(directory: Path, ids: Sequence[int]) -> Layers:
+    """(layers, pieces, dim) of one text, as transformers computes them."""
+    _, model = _theirs(directory)
+    with quiet():
+        states = model(input_ids=torch.tensor([list(ids)]), output_hidden_states=True).hidden_states
+    answer: Layers = torch.stack(states)[:, 0].numpy()
+    return answer

@@ -93,8 +93,8 @@ class LoadedTransformer:
         ids = np.array([*self._pieces.before, *chain.from_iterable(pieces), *self._pieces.after])
         if ids.max() >= self._rows:
             raise DataError(
-                f"the tokeniser gives piece {ids.max()}, but the model has {self._rows} pieces: tokenizer.json "
-                "and the weights are of different models (encoder.model)"
+                f"the tokeniser gives piece {ids.max()}, but the model has {self._rows} pieces: "
+                "tokenizer.json and the weights are of different models (encoder.model)"
             )
         return ids
 
@@ -144,7 +144,7 @@ class LoadedTransformer:
     @torch.inference_mode()
     def _check_layers(self, name: str) -> bool:
         """Whether a piece sees only those before it; an error if the layers are not those of the card."""
-        first, *others = self._pieces.some_ids()
+        first, *others = self._pieces.some_ids(below=self._rows)
         with quiet():
             answers = [
                 self._hidden_states(np.array([[first, other]]), np.ones((1, 2), np.int64)) for other in others

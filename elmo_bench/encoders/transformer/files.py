@@ -112,9 +112,7 @@ def _find_weights(directory: Path, source: str) -> tuple[Path, ...]:
     paths = []
     for name in sorted({str(name) for name in shards.values()}):
         if Path(name).name != name or not name.endswith(".safetensors"):
-            raise UsageError(
-                f"{index}: expected names of .safetensors files in the same directory, got {name!r}"
-            )
+            raise UsageError(f"{index}: expected .safetensors files in the same directory, got {name!r}")
         if not (directory / name).is_file():
             raise DataMissingError(f"{directory / name}: no such file, although {INDEX} names it")
         paths.append(directory / name)

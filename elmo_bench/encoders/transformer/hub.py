@@ -28,7 +28,7 @@ def find_files(model: str, revision: str | None, local_files_only: bool, log: Lo
         )
     if revision is None or not COMMIT.fullmatch(revision):
         raise UsageError(
-            f"encoder.model={model}: no such directory; for a model on the Hub expected encoder.revision=SHA, "
+            f"encoder.model={model}: no such directory; on the Hub expected encoder.revision=SHA, "
             f"a commit in 40 hexadecimal digits, got {revision}. Branches and tags move, and results would "
             f"move with them; the commits are at https://huggingface.co/{model}/commits/main"
         )

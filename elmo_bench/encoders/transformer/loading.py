@@ -53,7 +53,7 @@ def load_model(files: ModelFiles, dtype: torch.dtype) -> nn.Module:
             )
         except (RuntimeError, ValueError, TypeError, KeyError) as error:
             raise DataError(
-                f"{files.directory}: the weights cannot be loaded ({_first_line(error)})"
+                f"{files.directory}: the weights cannot be loaded ({_one_line(error)})"
             ) from error
     _refuse_foreign(files, found)
     return _freeze(model)
@@ -79,18 +79,21 @@ def _architecture(files: ModelFiles) -> tuple[Any, Any]:
         try:
             config = transformers.CONFIG_MAPPING[name].from_dict(files.config)
         except Exception as error:  # every architecture checks its values in its own way
-            raise DataError(f"{path}: not a configuration of {name} ({_first_line(error)})") from error
+            raise DataError(f"{path}: not a configuration of {name} ({_one_line(error)})") from error
     if config.is_encoder_decoder:
         raise UsageError(
             f"{path}: {name} is an encoder with a decoder, two stacks of layers that read two texts; "
             "expected an encoder or a decoder alone"
         )
+    kind = transformers.MODEL_MAPPING.get(type(config), None)
+    kind = kind[0] if isinstance(kind, tuple | list) else kind
     sizes = [getattr(config, key, None) for key in ("num_hidden_layers", "hidden_size", "vocab_size")]
-    if type(config) not in transformers.MODEL_MAPPING or not all(isinstance(size, int) for size in sizes):
+    if getattr(kind, "main_input_name", None) != "input_ids" or not all(
+        isinstance(size, int) for size in sizes
+    ):
         raise UsageError(f"{path}: {name} is no model that reads one text; expected an encoder or a decoder")
     config.use_cache = False  # decoders would keep what they need to write on
-    kind = transformers.MODEL_MAPPING[type(config)]
-    return config, kind[0] if isinstance(kind, tuple | list) else kind
+    return config, kind
 
 
 def _build(files: ModelFiles, kind: Any, config: Any) -> Any:
@@ -98,7 +101,7 @@ def _build(files: ModelFiles, kind: Any, config: Any) -> Any:
         return kind(config)
     except Exception as error:  # every architecture checks its values in its own way
         raise DataError(
-            f"{files.directory / CONFIG}: {kind.__name__} cannot be built ({_first_line(error)})"
+            f"{files.directory / CONFIG}: {kind.__name__} cannot be built ({_one_line(error)})"
         ) from error
 
 
@@ -108,7 +111,7 @@ def _read_weights(files: ModelFiles) -> dict[str, Tensor]:
         try:
             weights |= load_file(path)
         except SafetensorError as error:
-            raise DataError(f"{path}: not a safetensors file ({_first_line(error)})") from error
+            raise DataError(f"{path}: not a safetensors file ({_one_line(error)})") from error
     return weights
 
 
@@ -143,5 +146,5 @@ def _list(names: list[str]) -> str:
     return ", ".join(names[:SHOWN]) + (", ..." if len(names) > SHOWN else "")
 
 
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0][:200]
+def _one_line(error: Exception) -> str:
+    return " ".join(str(error).split())[:200] or type(error).__name__

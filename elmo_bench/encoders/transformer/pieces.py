@@ -45,9 +45,9 @@ class WordPieces:
             for position, word in enumerate(words)
         ]
 
-    def some_ids(self) -> list[int]:
-        """Ids of the last pieces of the vocabulary, which are usually plain text."""
-        return sorted(self._backend.get_vocab().values())[-3:]
+    def some_ids(self, below: int) -> list[int]:
+        """Three ids of the end of the vocabulary, where plain text is."""
+        return sorted(number for number in self._backend.get_vocab().values() if number < below)[-3:]
 
     def _cut(self, text: str) -> Pieces:
         return self._encode(text) or self._unknown
