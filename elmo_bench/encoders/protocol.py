@@ -97,8 +97,8 @@ class EncoderPlugin(ABC):
     def untrained(self, context: EncoderContext) -> EncoderPlugin:
         """The encoder's twin of the same sizes with random weights, the same in every run."""
         raise UsageError(
-            f"encoder.untrained=true: expected a biLM, got {type(self).__name__}, which has no twin with "
-            "random weights; leave the key out, or choose another encoder"
+            f"encoder.untrained=true: {type(self).__name__} has no twin with random weights; "
+            "leave the key out, or choose another encoder"
         )
 
     def language_model(self, context: EncoderContext) -> Path:

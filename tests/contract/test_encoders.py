@@ -14,13 +14,14 @@ from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.catalog import list_choices
 from elmo_bench.config import EncoderConfig, PathsConfig
-from elmo_bench.encoders.bilm import BilmPlugin
 from elmo_bench.encoders.find import find_encoder, load_plugin
 from elmo_bench.encoders.protocol import EncoderContext, EncoderPlugin
+from elmo_bench.encoders.words import WordVectors
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import PLAIN
 from elmo_bench.types import DataMissingError, UsageError
 from tests.support.composition import run_config
+from tests.support.tiny_transformers import save_tiny
 
 ENCODERS = sorted(list_choices("encoder"))  # of installed packages too
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2}  # of the largest value, whatever else is encoded
@@ -40,8 +41,10 @@ def files(root: Path) -> dict[str, dict[str, Any]]:
     vectors = root / "files" / "vectors.txt"
     rows = "".join(f"{word} {index}.5 {index % 3}\n" for index, word in enumerate(PLAIN))
     vectors.write_text(rows, encoding="utf-8")
+    transformer = save_tiny(root / "files" / "transformer", "bert")
     return {
         "directory": {"directory": model},
+        "model": {"model": str(transformer)},
         "weights": {"options": model / "options.json", "weights": model / "weights.safetensors"},
         "file": {"file": vectors},
         "vectors": {"vectors": vectors, "weights": write_cove(root / "files" / "cove.pth", dim=2)},
@@ -59,6 +62,7 @@ def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[Enc
     mandatory = {
         "model": [f"encoder.directory={files['directory']['directory']}"],
         "file": [f"encoder.{key}={path}" for key, path in files["weights"].items()],
+        "transformer": [f"encoder.model={files['model']['model']}"],
     }
     tiny = ["bilm@encoder.bilm=tiny"] if name in ("sample", "untrained") else []
     config = run_config("task=ner", f"encoder={name}", *mandatory.get(name, ()), *tiny, root=root)
@@ -74,14 +78,14 @@ def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[Enc
 @pytest.mark.parametrize("name", ENCODERS)
 def test_every_encoder_holds_the_contract(name: str, root: Path, files: dict[str, dict[str, Any]]) -> None:
     plugin, context = choose(name, root, files)
-    variants = [replace(plugin, precision="bfloat16")] if isinstance(plugin, BilmPlugin) else []
+    variants = [replace(plugin, precision="bfloat16")] if hasattr(plugin, "precision") else []
     tolerance = TOLERANCE[getattr(plugin, "precision", "float32")]
     card = check_encoder(plugin, variants=variants, tolerance=tolerance, context=context)
     assert card.name == name
     assert card.parameters
 
 
-@pytest.mark.parametrize("name", ["model", "untrained"])
+@pytest.mark.parametrize("name", ["model", "transformer", "untrained"])
 def test_half_precision_holds_it_within_its_own_accuracy(
     name: str, root: Path, files: dict[str, dict[str, Any]]
 ) -> None:
@@ -95,8 +99,8 @@ def test_an_untrained_twin_has_the_same_sizes_and_weights_of_its_own(
     name: str, root: Path, files: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:
     plugin, context = choose(name, root, files)
-    if not isinstance(plugin, BilmPlugin):
-        with pytest.raises(UsageError, match=r"^encoder\.untrained=true: expected a biLM"):
+    if isinstance(plugin, WordVectors):
+        with pytest.raises(UsageError, match=r"^encoder\.untrained=true: WordVectors has no twin"):
             plugin.untrained(context)
         return
     twin, elsewhere = plugin.untrained(context), replace(context, paths=at(tmp_path, context))

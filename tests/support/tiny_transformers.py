@@ -48,7 +48,9 @@ def word_piece() -> Tokenizer:
     tokenizer.normalizer = normalizers.BertNormalizer()
     tokenizer.pre_tokenizer = pre_tokenizers.BertPreTokenizer()
     special = ["[PAD]", "[UNK]", "[CLS]", "[SEP]", "[MASK]"]
-    tokenizer.train_from_iterator(TEXT, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special))
+    tokenizer.train_from_iterator(
+        TEXT, trainers.WordPieceTrainer(vocab_size=120, special_tokens=special, show_progress=False)
+    )
     return _with_template(tokenizer, "[CLS] $A [SEP]")
 
 
@@ -58,7 +60,10 @@ def byte_level(add_prefix_space: bool = False, template: str = "<s> $A </s>") ->
     tokenizer.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=add_prefix_space)
     special = ["<s>", "<pad>", "</s>", "<unk>", "<mask>"]
     trainer = trainers.BpeTrainer(
-        vocab_size=340, special_tokens=special, initial_alphabet=pre_tokenizers.ByteLevel.alphabet()
+        vocab_size=340,
+        special_tokens=special,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        show_progress=False,
     )
     tokenizer.train_from_iterator(TEXT, trainer)
     return _with_template(tokenizer, template) if template else tokenizer
@@ -70,7 +75,10 @@ def unigram() -> Tokenizer:
     tokenizer.normalizer = normalizers.Sequence([normalizers.Strip(), normalizers.NFKC()])
     tokenizer.pre_tokenizer = pre_tokenizers.Metaspace()
     trainer = trainers.UnigramTrainer(
-        vocab_size=90, special_tokens=["<pad>", "<s>", "</s>", "<unk>"], unk_token="<unk>"
+        vocab_size=90,
+        special_tokens=["<pad>", "<s>", "</s>", "<unk>"],
+        unk_token="<unk>",
+        show_progress=False,
     )
     tokenizer.train_from_iterator(TEXT, trainer)
     return _with_template(tokenizer, "<s> $A </s>")
@@ -80,7 +88,9 @@ def sentence_piece_bytes() -> Tokenizer:
     """Llama's kind: merges over marked words, and only a piece at the beginning is added."""
     tokenizer = Tokenizer(models.BPE(unk_token="<unk>", fuse_unk=True))
     tokenizer.normalizer = normalizers.Sequence([normalizers.Prepend("▁"), normalizers.Replace(" ", "▁")])
-    trainer = trainers.BpeTrainer(vocab_size=120, special_tokens=["<unk>", "<s>", "</s>"])
+    trainer = trainers.BpeTrainer(
+        vocab_size=120, special_tokens=["<unk>", "<s>", "</s>"], show_progress=False
+    )
     tokenizer.train_from_iterator([word for text in TEXT for word in text.split()], trainer)
     return _with_template(tokenizer, "<s> $A")
 
