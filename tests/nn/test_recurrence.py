@@ -10,7 +10,7 @@ from torch import Tensor
 
 from elmo_bench.nn.lstm import BiLstm, scan_highway_lstm
 from elmo_bench.nn.packing import Packing, run_library
-from elmo_bench.nn.products import multiply, multiply_with_gradient
+from elmo_bench.nn.products import apply_linear, multiply, multiply_with_gradient
 
 THREE_LENGTHS = list(itertools.product([1, 2, 4], repeat=3))
 
@@ -102,3 +102,15 @@ def test_products_agree_with_torch() -> None:
     theirs = torch.autograd.grad((x @ weight.T).square().sum(), [x, weight])
     for mine, reference in zip(ours, theirs, strict=True):
         torch.testing.assert_close(mine, reference)
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
+@pytest.mark.parametrize("with_bias", [True, False])
+def test_a_linear_layer_of_any_shape_is_applied(dtype: torch.dtype, with_bias: bool) -> None:
+    generator = torch.Generator().manual_seed(4)
+    x, weight, bias = (
+        torch.randn(shape, generator=generator).to(dtype) for shape in ((3, 7, 10), (6, 10), (6,))
+    )
+    chosen = bias if with_bias else None
+    expected = torch.nn.functional.linear(x, weight, chosen)
+    torch.testing.assert_close(apply_linear(x, weight, chosen), expected)

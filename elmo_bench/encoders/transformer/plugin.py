@@ -62,8 +62,9 @@ class Transformer(EncoderPlugin):
         """The encoder of these files."""
         target = check_device(device, "encoder.device")
         pieces = WordPieces(files)
-        model = load_model(files, {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.precision])
-        return LoadedTransformer(card, model.to(target), pieces, self.pooling, self.window)
+        dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.precision]
+        model = load_model(files, dtype, target)
+        return LoadedTransformer(card, model, pieces, self.pooling, self.window)
 
     def untrained(self, context: EncoderContext) -> EncoderPlugin:
         return RandomTransformer(
