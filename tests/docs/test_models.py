@@ -98,6 +98,7 @@ def test_no_section_describes_a_task_that_is_gone() -> None:
         "What all tasks share",
         "bilm",
         "cove",
+        "transformer",
         "Tables and figures",
         "Comparing encoders",
         "What was compared with the references",
