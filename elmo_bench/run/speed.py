@@ -70,7 +70,7 @@ def _keep_speed(path: Path, config: RunConfig, stopwatch: Stopwatch) -> Encoding
     measured = EncodingSpeed(
         tokens=stopwatch.tokens,
         seconds=stopwatch.seconds,
-        device=str(getattr(config.encoder, "device", "cpu")),
+        device=config.encoder.device,
         threads=torch.get_num_threads(),
         processor=describe_processor().get("model name", "unknown processor"),
     )

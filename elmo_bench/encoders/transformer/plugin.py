@@ -9,7 +9,7 @@ import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.bilm.engine.embedder import Precision
+from elmo_bench.bilm.identity import Precision
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.encoders.transformer.engine import LoadedTransformer, Pooling
 from elmo_bench.encoders.transformer.files import (
