@@ -8,10 +8,13 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
+from elmo_bench.nn.compiled import has_scans
 from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.nn.scans import LstmScan
 
 
 class BiLstm(nn.Module):
@@ -56,10 +59,10 @@ class HighwayLstm(nn.Module):
 
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
-        entered = multiply_with_gradient(tokens, self.enter)  # (tokens, 6 * hidden)
-        gates, carried = entered[:, : -self.hidden] + self.bias, entered[:, -self.hidden :]
+        bias = F.pad(self.bias, (0, self.hidden))  # what is carried has none
+        entered = multiply_with_gradient(tokens, self.enter) + bias  # (tokens, 6 * hidden)
         kept = draw_kept(tokens, packing, self.hidden, self.dropout if self.training else 0.0)
-        return scan_highway_lstm(gates, carried, self.recur, kept, packing)
+        return scan_highway_lstm(entered, self.recur, kept, packing)
 
 
 def draw_kept(tokens: Tensor, packing: Packing, hidden: int, dropout: float) -> Tensor:
@@ -77,6 +80,9 @@ def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:
     c_t = σ(f) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)
     h_t = σ(o) ⊙ tanh(c_t)
     """
+    if has_scans(gates, recurrent):
+        compiled: Tensor = LstmScan.apply(gates, recurrent, None, packing)  # type: ignore[no-untyped-call]
+        return compiled
     states: list[Tensor] = []
     state = cell = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
     for entered in packing.steps(gates):
@@ -89,19 +95,21 @@ def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:
     return torch.cat(states)
 
 
-def scan_highway_lstm(
-    gates: Tensor, carried: Tensor, recurrent: Tensor, kept: Tensor, packing: Packing
-) -> Tensor:
-    """The same with a highway connection: gates i, f, g, o, r, and k, which is carried past the cell.
+def scan_highway_lstm(gates: Tensor, recurrent: Tensor, kept: Tensor, packing: Packing) -> Tensor:
+    """The same with a highway connection: gates i, f, g, o, r and k, which is carried past the cell.
 
     h_t = m ⊙ (σ(r) ⊙ σ(o) ⊙ tanh(c_t) + (1 - σ(r)) ⊙ k_t)
 
     The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
     """
+    if has_scans(gates, recurrent, kept):
+        compiled: Tensor = LstmScan.apply(gates, recurrent, kept, packing)  # type: ignore[no-untyped-call]
+        return compiled
     states: list[Tensor] = []
     state = cell = torch.zeros_like(kept)
-    for entered, past in zip(packing.steps(gates), packing.steps(carried), strict=True):
-        running = len(entered)  # rows
+    for products in packing.steps(gates):
+        running = len(products)  # rows
+        entered, past = products[:, : len(recurrent)], products[:, len(recurrent) :]
         sums = entered + multiply_with_gradient(state[:running], recurrent)
         enter, forget, candidate, leave, transform = sums.chunk(5, dim=1)  # (running, hidden) each
         cell = torch.sigmoid(forget) * cell[:running] + torch.sigmoid(enter) * torch.tanh(candidate)

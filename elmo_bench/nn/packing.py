@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 
 import torch
 from torch import Tensor, nn
@@ -46,6 +47,13 @@ class Packing:
     def turn(self, packed: Tensor) -> Tensor:
         """Packed tokens in the order of the other reading direction."""
         return packed.index_select(0, self.turned)
+
+    @cached_property
+    def previous(self) -> Tensor:
+        """For every token but those of the first step, where its predecessor stands in the packing."""
+        sizes = torch.tensor(self.sizes, device=self.order.device)
+        places = torch.arange(self.sizes[0], len(self.forwards), device=self.order.device)
+        return places - sizes[:-1].repeat_interleave(sizes[1:])
 
     def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
         """The packed tokens of every step, (rows that are still running, dim) each."""

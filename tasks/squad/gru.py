@@ -8,9 +8,11 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.nn.compiled import has_scans
 from elmo_bench.nn.initialisation import draw_truncated_normal
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.nn.scans import GruScan
 
 
 class BiGru(nn.Module):
@@ -53,6 +55,12 @@ def scan_gru(gates: Tensor, recurrent: Tensor, bias: Tensor, packing: Packing) -
     n = tanh(gates_t + r ⊙ (U h_{t-1} + b))
     h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n
     """
+    if has_scans(gates, recurrent, bias):
+        scanned = [
+            GruScan.apply(*direction, packing)  # type: ignore[no-untyped-call]
+            for direction in zip(gates, recurrent, bias, strict=True)
+        ]
+        return torch.stack(scanned)
     weight = recurrent.transpose(1, 2).contiguous()  # (directions, hidden, 3 * hidden)
     states: list[Tensor] = []
     state = gates.new_zeros(len(gates), packing.sizes[0], recurrent.shape[2])

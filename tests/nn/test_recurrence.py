@@ -50,8 +50,7 @@ def test_highway_lstm_is_its_formula() -> None:
     lengths, hidden = (2, 4, 1), 3
     packing = Packing.of(mask_of(lengths, 4))
     tokens = sum(lengths)
-    gates = torch.randn(tokens, 5 * hidden, dtype=torch.float64, requires_grad=True)
-    carried = torch.randn(tokens, hidden, dtype=torch.float64, requires_grad=True)
+    gates = torch.randn(tokens, 6 * hidden, dtype=torch.float64, requires_grad=True)
     recurrent = torch.randn(5 * hidden, hidden, dtype=torch.float64, requires_grad=True)
     kept = torch.tensor([[1.5, 0.0, 1.5], [1.5, 1.5, 1.5], [0.0, 1.5, 0.0]], dtype=torch.float64)
     expected = torch.empty(tokens, hidden, dtype=torch.float64)
@@ -60,17 +59,19 @@ def test_highway_lstm_is_its_formula() -> None:
         state = cell = torch.zeros(hidden, dtype=torch.float64)
         for step in range(lengths[row]):
             token = sum(packing.sizes[:step]) + place
-            enter, forget, candidate, opened, transform = (gates[token] + recurrent @ state).chunk(5)
+            sums = gates[token, : 5 * hidden] + recurrent @ state
+            enter, forget, candidate, opened, transform = sums.chunk(5)
+            carried = gates[token, 5 * hidden :]
             cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
             new = opened.sigmoid() * cell.tanh()
-            state = kept[place] * (transform.sigmoid() * new + (1 - transform.sigmoid()) * carried[token])
+            state = kept[place] * (transform.sigmoid() * new + (1 - transform.sigmoid()) * carried)
             expected[token] = state
-    ours = scan_highway_lstm(gates, carried, recurrent, kept, packing)
+    ours = scan_highway_lstm(gates, recurrent, kept, packing)
     torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-14)
     weights = torch.randn_like(ours)
     for mine, reference in zip(
-        torch.autograd.grad((ours * weights).sum(), [gates, carried, recurrent]),
-        torch.autograd.grad((expected * weights).sum(), [gates, carried, recurrent]),
+        torch.autograd.grad((ours * weights).sum(), [gates, recurrent]),
+        torch.autograd.grad((expected * weights).sum(), [gates, recurrent]),
         strict=True,
     ):
         torch.testing.assert_close(mine, reference, rtol=1e-11, atol=1e-13)

@@ -1,0 +1,82 @@
+"""The functions of `scans.c`, compiled once per machine; None where there is no C compiler.
+
+Without them every layer runs its loop over time in Python, which is its definition: the same numbers but for
+their last bits, as on another processor, several times as slow at small sizes.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import os
+import platform
+import shutil
+import subprocess
+import tempfile
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from elmo_bench.hashing import hash_value
+
+SOURCE = Path(__file__).with_name("scans.c")
+OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
+NUMBERS = {torch.float32: "float", torch.float64: "double"}
+SWITCH = "ELMO_BENCH_COMPILE"  # 0: do without the compiler
+
+
+def has_scans(*tensors: Tensor) -> bool:
+    """Whether the compiled functions can read these tensors."""
+    dtypes = {tensor.dtype for tensor in tensors}
+    on_processor = all(tensor.device.type == "cpu" for tensor in tensors)
+    return on_processor and len(dtypes) == 1 and load_scans(dtypes.pop()) is not None
+
+
+@cache
+def load_scans(dtype: torch.dtype) -> ctypes.CDLL | None:
+    """The functions for numbers of one type."""
+    compiler = shutil.which(os.environ.get("CC") or "cc")
+    if compiler is None or dtype not in NUMBERS or os.environ.get(SWITCH) == "0":
+        return None
+    options = (*OPTIONS, f"-DREAL={NUMBERS[dtype]}")
+    # whatever decides the machine code, so that a directory shared by several machines serves each its own
+    identity = hash_value([SOURCE.read_text(), options, describe_compiler(compiler), processor_flags()])
+    library = cache_directory() / f"scans-{identity[:16]}.so"
+    try:
+        if not library.exists():
+            compile_library(compiler, options, library)
+        return ctypes.CDLL(str(library))
+    except (OSError, subprocess.SubprocessError):
+        return None
+
+
+def compile_library(compiler: str, options: tuple[str, ...], library: Path) -> None:
+    """Compile under another name first: several processes may do this at the same time."""
+    library.parent.mkdir(parents=True, exist_ok=True)
+    with tempfile.TemporaryDirectory(dir=library.parent) as place:
+        made = Path(place) / library.name
+        command = [compiler, *options, str(SOURCE), "-o", str(made), "-lm"]
+        subprocess.run(command, check=True, capture_output=True, timeout=120)
+        made.replace(library)
+
+
+def cache_directory() -> Path:
+    """Where a user's programs keep what they can make again."""
+    return Path(os.environ.get("XDG_CACHE_HOME") or Path.home() / ".cache") / "elmo_bench"
+
+
+def describe_compiler(compiler: str) -> list[Any]:
+    """The compiler's file; asking it for its version would take longer than loading what it made."""
+    real = Path(compiler).resolve()
+    return [str(real), real.stat().st_size, real.stat().st_mtime]
+
+
+def processor_flags() -> str:
+    """What the processor can do, as Linux says it, and its architecture elsewhere."""
+    try:
+        lines = Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines()
+    except OSError:
+        return platform.machine()
+    return next((line for line in lines if line.startswith(("flags", "Features"))), platform.machine())
