@@ -46,7 +46,10 @@ from elmo_bench.sweep.compose import compose
 PROJECT = Path(__file__).parents[1]
 EARLIER = "c0ab718"
 TASKS = ("srl", "snli", "squad", "coref", "ner")
-LAYERS = {"open": (3, 256), "paper": (3, 1024)}  # of small_open and of the original biLM: how many, dimensions
+LAYERS = {
+    "open": (3, 256),
+    "paper": (3, 1024),
+}  # of small_open and of the original biLM: how many, dimensions
 BUCKETED_BEFORE = {"open": ("snli", "squad", "sst5"), "paper": ("squad", "sst5")}
 DEV_BATCHES = 12  # at most, in one evaluation
 SQUARE = 2048  # rows of the product that measures the limit
@@ -85,7 +88,8 @@ def checked_out(commit: str) -> Iterator[Path]:
 def write_work(task: str, size: str, steps: int, place: Path) -> dict[str, Path]:
     """What each side trains, in files of plain values that every version of the project can read."""
     config = read_config(
-        RunConfig, compose([f"task={task}", "data=open", f"size={task}_{size}" if size == "open" else "size=paper"])
+        RunConfig,
+        compose([f"task={task}", "data=open", f"size={task}_{size}" if size == "open" else "size=paper"]),
     )
     plug_in = load_task(config.task)
     everything = read_corpus(plug_in, find_corpus(config, lambda _: None)).examples
@@ -98,7 +102,8 @@ def write_work(task: str, size: str, steps: int, place: Path) -> dict[str, Path]
     work = {
         "task": task,
         "settings": config.task.settings,
-        "training": config.task.training.model_dump() | {"epochs": 10**6, "patience": 10**6, "evaluate_every": None},
+        "training": config.task.training.model_dump()
+        | {"epochs": 10**6, "patience": 10**6, "evaluate_every": None},
         "elmo": config.elmo.model_dump(by_alias=True),
         "layer_count": layer_count,
         "dim": dim,
@@ -142,7 +147,13 @@ class Side:
     """A process that fits a head, one round at a time."""
 
     def __init__(self, tree: Path, work: Path, threads: int) -> None:
-        command = [sys.executable, str(PROJECT / "benchmarks" / "rounds.py"), str(tree), str(work), str(threads)]
+        command = [
+            sys.executable,
+            str(PROJECT / "benchmarks" / "rounds.py"),
+            str(tree),
+            str(work),
+            str(threads),
+        ]
         self._process = subprocess.Popen(
             command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, cwd=tree
         )
@@ -215,7 +226,10 @@ def report(task: str, measured: Measured) -> None:
             f"  {name:7} step {1000 * step:7.1f} ms {faster:5.2f}x {100 * measured.flops / step / measured.limit:3.0f} % "
             f"of the limit   evaluation {1000 * statistics.median(evaluations):6.2f} ms/example {also:5.2f}x"
         )
-        print("          " + "  ".join(f"{part} {1000 * seconds:.1f}" for part, seconds in parts.items()), flush=True)
+        print(
+            "          " + "  ".join(f"{part} {1000 * seconds:.1f}" for part, seconds in parts.items()),
+            flush=True,
+        )
 
 
 if __name__ == "__main__":

@@ -158,7 +158,9 @@ class Fitting:
         card = project("elmo_bench.encoders.protocol").EncoderCard(
             "random", encoder.fingerprint, encoder.layer_count, encoder.dim, True
         )
-        store = project("elmo_bench.encoders.store").Store(Path(), card, lambda: encoder, mode="ram", progress=False)
+        store = project("elmo_bench.encoders.store").Store(
+            Path(), card, lambda: encoder, mode="ram", progress=False
+        )
         rows = [words for example in examples for rows in example.sentences.values() for words in rows]
         return store.open("", rows).batch
 

@@ -20,7 +20,8 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.nn.crf import Crf, bioul_constraints
-from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.nn.dropout import VariationalDropout
+from elmo_bench.nn.layers import CharacterCnn, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths

@@ -20,8 +20,9 @@ from elmo_bench.data.snli import LABELS, read_snli
 from elmo_bench.data.tokens import words_of
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.initialisation import make_keras_linear
-from elmo_bench.nn.layers import VariationalDropout, WordEmbedding
+from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate, Task
@@ -125,14 +126,14 @@ class SnliHead(nn.Module):
         if inputs == 0:
             raise UsageError("words=none: task snli then reads ELMo alone; it needs elmo.where=input or both")
         self.encode = BiLstm(inputs, hidden)
-        self.attention_dropout = nn.Dropout(settings.attention_dropout)
+        self.attention_dropout = Dropout(settings.attention_dropout)
         self.project = make_keras_linear(4 * (self.encode.dim + widths.at_output), hidden)
         self.compose = BiLstm(hidden, hidden)
         self.classify = nn.Sequential(
-            nn.Dropout(settings.dropout),
+            Dropout(settings.dropout),
             make_keras_linear(4 * self.compose.dim, hidden),
             nn.ReLU(),
-            nn.Dropout(settings.dropout),
+            Dropout(settings.dropout),
             make_keras_linear(hidden, len(self.labels)),
         )
 

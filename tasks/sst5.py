@@ -18,6 +18,7 @@ from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.trees import read_trees
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.task import Rate, Task
@@ -125,10 +126,10 @@ class Sst5Head(nn.Module):
         if not inputs:
             raise UsageError("words=none: without ELMo at the input the sentiment head has no input")
         self.pre_encode = nn.Sequential(
-            nn.Dropout(settings.embedding_dropout),
+            Dropout(settings.embedding_dropout),
             nn.Linear(inputs, settings.pre_encoded),
             nn.ReLU(),
-            nn.Dropout(settings.pre_encoded_dropout),
+            Dropout(settings.pre_encoded_dropout),
         )
         self.encode = BiLstm(settings.pre_encoded, settings.hidden)
         self.integrate = BiLstm(3 * self.encode.dim, settings.hidden)
@@ -191,12 +192,12 @@ class Maxout(nn.Module):
 
 def classifier(inputs: int, settings: Sst5HeadSettings) -> nn.Sequential:
     """Dropout, hidden layers with dropout after each, and one score per class."""
-    layers: list[nn.Module] = [nn.Dropout(settings.pooled_dropout)]
+    layers: list[nn.Module] = [Dropout(settings.pooled_dropout)]
     for width in settings.widths:
         if settings.activation == "maxout":
             layers.append(Maxout(inputs, width, settings.pieces))
         else:
             layers += [nn.Linear(inputs, width), nn.ReLU()]
-        layers.append(nn.Dropout(settings.dropout))
+        layers.append(Dropout(settings.dropout))
         inputs = width
     return nn.Sequential(*layers, nn.Linear(inputs, CLASSES))

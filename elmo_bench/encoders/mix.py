@@ -7,6 +7,7 @@ from typing import Literal
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.types import UsageError
 
 EPSILON = 1e-12
@@ -36,7 +37,7 @@ class ScalarMix(nn.Module):
             self.gamma = nn.Parameter(torch.ones(()))
         else:
             self.register_buffer("gamma", torch.ones(()))
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """(rows, layers, time, dim), (rows, time) -> (rows, time, dim)"""

@@ -1,4 +1,4 @@
-"""Word vectors, character CNNs and variational dropout. Padding has no influence on any of them."""
+"""Word vectors and character CNNs. Padding has no influence on any of them."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 
 
@@ -59,7 +60,7 @@ class CharacterCnn(nn.Module):
         self.dim = filters
         self.width = width
         self.vectors = make_embedding(characters, dim, padding=True)
-        self.dropout = nn.Dropout(dropout)  # of what a filter sees, alike wherever a batch repeats a word
+        self.dropout = Dropout(dropout)  # of what a filter sees, alike wherever a batch repeats a word
         self.filters = nn.Linear(width * dim, filters)
 
     def forward(self, ids: Tensor) -> Tensor:
@@ -111,17 +112,3 @@ def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:
     strings = numbers.view(np.dtype((np.void, numbers.itemsize * rows.shape[1]))).ravel()  # (rows,)
     _, first, inverse = np.unique(strings, return_index=True, return_inverse=True)
     return rows[torch.from_numpy(first)], torch.from_numpy(inverse)
-
-
-class VariationalDropout(nn.Module):
-    """Dropout with one mask for all time steps of a sequence (Gal and Ghahramani 2016)."""
-
-    def __init__(self, rate: float) -> None:
-        super().__init__()
-        self.rate = rate
-
-    def forward(self, x: Tensor) -> Tensor:
-        if not self.training or self.rate == 0.0:
-            return x
-        kept = x.new_empty(x.shape[0], 1, x.shape[2]).bernoulli_(1.0 - self.rate)
-        return x * kept.div_(1.0 - self.rate)  # (rows, time, dim)

@@ -1,20 +1,21 @@
 """LSTM layers over packed sequences.
 
 No step computes padding (`packing`), and the products with the inputs, which do not depend on the state, are
-one product before the loop over time. On CPUs both are about twice as fast as `nn.LSTM`.
+one product before the loop over time. The loop is compiled where there is a compiler (`compiled`); what stands
+here as a loop in Python says what it computes.
 """
 
 from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
-from torch.nn import functional as F
 
 from elmo_bench.nn.compiled import has_scans
+from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.scans import LstmScan
+from elmo_bench.nn.scans import CompiledLstm
 
 
 class BiLstm(nn.Module):
@@ -31,14 +32,12 @@ class BiLstm(nn.Module):
         return run_library(self.lstm, x, mask) if x.is_cuda else self.run_packed(x, mask)
 
     def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """With one product for all inputs, and a loop over packed steps."""
+        """Both directions over packed steps."""
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
-        (enter, recur, bias, _), (enter_back, recur_back, bias_back, _) = self.lstm.all_weights
-        left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
-        right = multiply_with_gradient(tokens, enter_back) + bias_back
-        left = scan_lstm(left, recur, packing)  # (tokens, hidden)
-        right = scan_lstm(packing.turn(right), recur_back, packing)
+        forwards, backwards = (weights[:3] for weights in self.lstm.all_weights)
+        left = run_lstm(tokens, *forwards, packing)  # (tokens, hidden)
+        right = run_lstm(packing.turn(tokens), *backwards, packing)
         states = torch.cat([left, packing.turn(right)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
@@ -59,61 +58,53 @@ class HighwayLstm(nn.Module):
 
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
-        bias = F.pad(self.bias, (0, self.hidden))  # what is carried has none
-        entered = multiply_with_gradient(tokens, self.enter) + bias  # (tokens, 6 * hidden)
-        kept = draw_kept(tokens, packing, self.hidden, self.dropout if self.training else 0.0)
-        return scan_highway_lstm(entered, self.recur, kept, packing)
+        kept = draw_kept((packing.sizes[0], self.hidden), self.dropout if self.training else 0.0, tokens)
+        return run_highway_lstm(tokens, self.enter, self.recur, self.bias, kept, packing)
 
 
-def draw_kept(tokens: Tensor, packing: Packing, hidden: int, dropout: float) -> Tensor:
-    """A mask of variational dropout, one for all steps of a row, (rows, hidden) in the packing's order."""
-    kept = tokens.new_ones(packing.sizes[0], hidden)
-    if dropout:
-        kept.bernoulli_(1 - dropout).div_(1 - dropout)
-    return kept
+def run_lstm(tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, packing: Packing) -> Tensor:
+    """The states of an LSTM, (tokens, hidden); the blocks of its weights are i, f, g, o.
 
-
-def scan_lstm(gates: Tensor, recurrent: Tensor, packing: Packing) -> Tensor:
-    """The states of an LSTM, (tokens, hidden), from its input products i, f, g, o, (tokens, 4 * hidden).
-
-    i, f, g, o = gates_t + U h_{t-1}
+    i, f, g, o = W x_t + b + U h_{t-1}
     c_t = σ(f) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)
     h_t = σ(o) ⊙ tanh(c_t)
     """
-    if has_scans(gates, recurrent):
-        compiled: Tensor = LstmScan.apply(gates, recurrent, None, packing)  # type: ignore[no-untyped-call]
-        return compiled
+    if has_scans(recurrent):
+        return CompiledLstm.run(tokens, enter, recurrent, bias, None, packing)
+    gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
     states: list[Tensor] = []
     state = cell = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
     for entered in packing.steps(gates):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running], recurrent)
-        enter, forget, candidate, leave = sums.chunk(4, dim=1)  # (running, hidden) each
-        cell = torch.sigmoid(forget) * cell[:running] + torch.sigmoid(enter) * torch.tanh(candidate)
-        state = torch.sigmoid(leave) * torch.tanh(cell)
+        enters, forgets, candidate, leaves = sums.chunk(4, dim=1)  # (running, hidden) each
+        cell = torch.sigmoid(forgets) * cell[:running] + torch.sigmoid(enters) * torch.tanh(candidate)
+        state = torch.sigmoid(leaves) * torch.tanh(cell)
         states.append(state)
     return torch.cat(states)
 
 
-def scan_highway_lstm(gates: Tensor, recurrent: Tensor, kept: Tensor, packing: Packing) -> Tensor:
-    """The same with a highway connection: gates i, f, g, o, r and k, which is carried past the cell.
+def run_highway_lstm(
+    tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, kept: Tensor, packing: Packing
+) -> Tensor:
+    """The same with a highway connection: further blocks are the gate r, and k, which has x_t alone.
 
     h_t = m ⊙ (σ(r) ⊙ σ(o) ⊙ tanh(c_t) + (1 - σ(r)) ⊙ k_t)
 
     The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
     """
-    if has_scans(gates, recurrent, kept):
-        compiled: Tensor = LstmScan.apply(gates, recurrent, kept, packing)  # type: ignore[no-untyped-call]
-        return compiled
+    if has_scans(recurrent):
+        return CompiledLstm.run(tokens, enter, recurrent, bias, kept, packing)
+    products = multiply_with_gradient(tokens, enter)  # (tokens, 6 * hidden)
+    gates, carried = products[:, : len(recurrent)] + bias, products[:, len(recurrent) :]
     states: list[Tensor] = []
     state = cell = torch.zeros_like(kept)
-    for products in packing.steps(gates):
-        running = len(products)  # rows
-        entered, past = products[:, : len(recurrent)], products[:, len(recurrent) :]
+    for entered, past in zip(packing.steps(gates), packing.steps(carried), strict=True):
+        running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running], recurrent)
-        enter, forget, candidate, leave, transform = sums.chunk(5, dim=1)  # (running, hidden) each
-        cell = torch.sigmoid(forget) * cell[:running] + torch.sigmoid(enter) * torch.tanh(candidate)
-        through_cell = torch.sigmoid(leave) * torch.tanh(cell)
+        enters, forgets, candidate, leaves, transform = sums.chunk(5, dim=1)  # (running, hidden) each
+        cell = torch.sigmoid(forgets) * cell[:running] + torch.sigmoid(enters) * torch.tanh(candidate)
+        through_cell = torch.sigmoid(leaves) * torch.tanh(cell)
         state = kept[:running] * torch.lerp(past, through_cell, torch.sigmoid(transform))
         states.append(state)
     return torch.cat(states)

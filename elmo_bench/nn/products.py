@@ -33,12 +33,12 @@ _PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
 _ONEDNN = torch.backends.mkldnn.is_available() and hasattr(torch.ops.mkldnn, "_linear_pointwise")  # type: ignore[no-untyped-call]
 
 
-def multiply(left: Tensor, right: Tensor) -> Tensor:
-    """The product of two matrices; gradients are the caller's business."""
+def multiply(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
+    """The product of two matrices, plus a bias for every row; gradients are the caller's business."""
     if _ONEDNN and left.device.type == "cpu" and left.dtype == right.dtype == torch.float32:
-        product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, None, "none", [], "")
+        product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, bias, "none", [], "")
         return product
-    return left @ right
+    return left @ right if bias is None else torch.addmm(bias, left, right)
 
 
 def apply_linear(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:

@@ -1,7 +1,8 @@
-"""The compiled scans of `scans.c` as differentiable functions of tensors.
+"""Recurrent layers of one direction with the compiled scans of `scans.c`, as differentiable functions.
 
-Each computes all time steps of one layer in one direction. The recurrent weight's gradient is one product
-over all tokens after the loop. `lstm.py` and the GRU of SQuAD have the equations, as loops in Python.
+`lstm.py` and the GRU of SQuAD have the equations, as loops in Python. Here the loop over time is one call, and
+whatever does not depend on the state is a product over all tokens: the inputs before the loop, and after that
+of the backward pass the gradients of inputs and weights. States are float32 under autocast, too.
 """
 
 from __future__ import annotations
@@ -11,66 +12,109 @@ from typing import Any
 
 import torch
 from torch import Tensor
+from torch.amp import custom_bwd, custom_fwd
 from torch.autograd.function import once_differentiable
+from torch.nn import functional as F
 
 from elmo_bench.nn.compiled import load_scans
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply
 
 
-class LstmScan(torch.autograd.Function):
-    """States (tokens, hidden) of an LSTM from its input products, (tokens, 4 * hidden).
+class CompiledLstm(torch.autograd.Function):
+    """States (tokens, hidden) of an LSTM; with `kept` (rows, hidden), of a highway LSTM.
 
-    With `kept` (rows, hidden), a mask on every new state, it is a highway LSTM: (tokens, 6 * hidden), where the
-    last two blocks are the transform gate and what is carried.
+    Then `enter` has six blocks, of which the last, what is carried past the cell, has no bias, and every new
+    state is multiplied by `kept`.
     """
 
+    @classmethod
+    def run(cls, *arguments: Tensor | Packing | None) -> Tensor:
+        """`apply`, with its type."""
+        states: Tensor = cls.apply(*arguments)  # type: ignore[no-untyped-call]
+        return states
+
     @staticmethod
-    def forward(ctx: Any, gates: Tensor, recurrent: Tensor, kept: Tensor | None, packing: Packing) -> Tensor:
-        gates, recurrent = gates.clone(memory_format=torch.contiguous_format), recurrent.contiguous()
+    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(
+        ctx: Any,
+        tokens: Tensor,
+        enter: Tensor,
+        recurrent: Tensor,
+        bias: Tensor,
+        kept: Tensor | None,
+        packing: Packing,
+    ) -> Tensor:
+        gates = multiply(tokens, enter.T, F.pad(bias, (0, len(enter) - len(bias))))
         cells, bounded, states = gates.new_empty(3, len(gates), recurrent.shape[1])
-        call("lstm_forward", packing, recurrent, kept is not None, recurrent, kept, gates, cells, bounded, states)
-        ctx.packing, ctx.kept = packing, kept
-        ctx.save_for_backward(gates, cells, bounded, states, recurrent)
+        is_highway = kept is not None
+        call("lstm_forward", packing, recurrent, is_highway, recurrent, kept, gates, cells, bounded, states)
+        ctx.packing = packing
+        ctx.save_for_backward(tokens, enter, recurrent, kept, gates, cells, bounded, states)
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, None, None]:
-        gates, cells, bounded, states, recurrent = ctx.saved_tensors
-        packing, kept = ctx.packing, ctx.kept
+    @custom_bwd(device_type="cpu")
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        tokens, enter, recurrent, kept, gates, cells, bounded, states = ctx.saved_tensors
         of_states = gradient.clone(memory_format=torch.contiguous_format)
         of_gates = torch.empty_like(gates)
         known = (recurrent, kept, gates, cells, bounded, of_states, of_gates)
-        call("lstm_backward", packing, recurrent, kept is not None, *known)
-        of_recurrent = weight_gradient(of_gates, states, packing)[: len(recurrent)]
-        return of_gates, of_recurrent, None, None
+        call("lstm_backward", ctx.packing, recurrent, kept is not None, *known)
+        of_tokens = multiply(of_gates, enter) if ctx.needs_input_grad[0] else None
+        of_recurrent = weight_gradient(of_gates, states, ctx.packing)
+        count = len(recurrent)  # without what is carried
+        return (
+            of_tokens,
+            multiply(of_gates.T, tokens),
+            of_recurrent[:count],
+            of_gates.sum(0)[:count],
+            None,
+            None,
+        )
 
 
-class GruScan(torch.autograd.Function):
-    """States (tokens, hidden) of a GRU from its input products, (tokens, 3 * hidden)."""
+class CompiledGru(torch.autograd.Function):
+    """States (tokens, hidden) of a GRU; `after` is the bias of the recurrent products."""
+
+    @classmethod
+    def run(cls, *arguments: Tensor | Packing | None) -> Tensor:
+        """`apply`, with its type."""
+        states: Tensor = cls.apply(*arguments)  # type: ignore[no-untyped-call]
+        return states
 
     @staticmethod
-    def forward(ctx: Any, gates: Tensor, recurrent: Tensor, bias: Tensor, packing: Packing) -> Tensor:
-        gates, recurrent = gates.clone(memory_format=torch.contiguous_format), recurrent.contiguous()
+    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
+    def forward(
+        ctx: Any,
+        tokens: Tensor,
+        enter: Tensor,
+        recurrent: Tensor,
+        bias: Tensor,
+        after: Tensor,
+        packing: Packing,
+    ) -> Tensor:
+        gates = multiply(tokens, enter.T, bias)
         remembered, states = gates.new_empty(2, len(gates), recurrent.shape[1])
-        call("gru_forward", packing, recurrent, recurrent, bias.contiguous(), gates, remembered, states)
+        call("gru_forward", packing, recurrent, recurrent, after, gates, remembered, states)
         ctx.packing = packing
-        ctx.save_for_backward(gates, remembered, states, recurrent)
+        ctx.save_for_backward(tokens, enter, recurrent, gates, remembered, states)
         return states
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, None]:
-        gates, remembered, states, recurrent = ctx.saved_tensors
+    @custom_bwd(device_type="cpu")
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+        tokens, enter, recurrent, gates, remembered, states = ctx.saved_tensors
         of_states = gradient.clone(memory_format=torch.contiguous_format)
-        of_products, of_candidates = torch.empty_like(gates), torch.empty_like(states)
-        known = (recurrent, gates, remembered, states, of_states, of_products, of_candidates)
-        call("gru_backward", ctx.packing, recurrent, *known)
-        of_recurrent = weight_gradient(of_products, states, ctx.packing)
-        of_bias = of_products.sum(0)
-        of_products[:, 2 * states.shape[1] :] = of_candidates
-        return of_products, of_recurrent, of_bias, None
+        of_gates, of_candidates = torch.empty_like(gates), torch.empty_like(states)
+        known = (recurrent, gates, remembered, states, of_states, of_gates, of_candidates)
+        call("gru_backward", ctx.packing, recurrent, *known)  # `of_gates` has those of the recurrent products
+        of_recurrent, of_after = weight_gradient(of_gates, states, ctx.packing), of_gates.sum(0)
+        of_gates[:, 2 * states.shape[1] :] = of_candidates
+        of_tokens = multiply(of_gates, enter) if ctx.needs_input_grad[0] else None
+        return of_tokens, multiply(of_gates.T, tokens), of_recurrent, of_gates.sum(0), of_after, None
 
 
 def call(name: str, packing: Packing, recurrent: Tensor, *arguments: Tensor | bool | None) -> None:
@@ -78,6 +122,7 @@ def call(name: str, packing: Packing, recurrent: Tensor, *arguments: Tensor | bo
     scans = load_scans(recurrent.dtype)
     assert scans is not None
     sizes = (ctypes.c_long * len(packing.sizes))(*packing.sizes)
+    assert all(argument.is_contiguous() for argument in arguments if isinstance(argument, Tensor))
     passed = [
         ctypes.c_void_p(argument.data_ptr()) if isinstance(argument, Tensor) else argument
         for argument in arguments
@@ -86,5 +131,5 @@ def call(name: str, packing: Packing, recurrent: Tensor, *arguments: Tensor | bo
 
 
 def weight_gradient(of_products: Tensor, states: Tensor, packing: Packing) -> Tensor:
-    """The gradient of the recurrent weight, (blocks * hidden, hidden), by one product over all tokens."""
+    """The gradient of the recurrent weight, (blocks * hidden, hidden)."""
     return multiply(of_products[packing.sizes[0] :].T, states.index_select(0, packing.previous))

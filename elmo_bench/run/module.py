@@ -90,7 +90,9 @@ def build_optimiser(config: OptimiserConfig, parameters: list[nn.Parameter]) -> 
     """The optimisers of the paper's task models."""
     decay = config.weight_decay
     if config.name == "adam":
-        return torch.optim.Adam(parameters, lr=config.lr, eps=config.eps, weight_decay=decay)
+        # one pass over all parameters; on GPUs it would scale gradients itself, before they are clipped
+        fused = all(parameter.device.type == "cpu" for parameter in parameters)
+        return torch.optim.Adam(parameters, lr=config.lr, eps=config.eps, weight_decay=decay, fused=fused)
     if config.name == "adagrad":
         return torch.optim.Adagrad(parameters, lr=config.lr, eps=config.eps, weight_decay=decay)
     return torch.optim.Adadelta(parameters, lr=config.lr, rho=config.rho, eps=config.eps, weight_decay=decay)

@@ -17,6 +17,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 from elmo_bench.nn.products import multiply, multiply_with_gradient
 
@@ -45,7 +46,7 @@ class AntecedentScorer(nn.Module):
         self.first = make_tensorflow_linear(sum(self.parts), hidden)
         self.second = make_tensorflow_linear(hidden, hidden)
         self.last = make_tensorflow_linear(hidden, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, spans: Tensor, mentions: Tensor, speakers: Tensor, genre: Tensor) -> Iterator[Band]:
         """From vectors (spans, dim), mention scores and speakers (spans,), and the document's genre ()."""

@@ -20,6 +20,7 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.layers import CharacterCnns, WordEmbedding
 from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
@@ -68,8 +69,8 @@ class CorefHead(nn.Module):
         )
         lexical = self.words.dim + self.characters.dim
         self.lstm = CoupledBiLstm(lexical + widths.at_input, settings.hidden, settings.dropout)
-        self.lexical_dropout = nn.Dropout(settings.lexical_dropout)
-        self.dropout = nn.Dropout(settings.dropout)
+        self.lexical_dropout = Dropout(settings.lexical_dropout)
+        self.dropout = Dropout(settings.dropout)
         scorer = settings.feature_dim, settings.scorer_hidden
         states = self.lstm.dim + widths.at_output
         self.spans = SpanScorer(states, lexical, *scorer, settings.longest_span, settings.dropout)

@@ -5,8 +5,8 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.initialisation import draw_glorot, draw_orthogonal
-from elmo_bench.nn.lstm import draw_kept
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 
@@ -49,7 +49,7 @@ class CoupledLstm(nn.Module):
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
         gates = multiply_with_gradient(tokens, self.enter) + self.bias  # (tokens, 3 * hidden)
-        kept = draw_kept(tokens, packing, self.hidden, self.dropout if self.training else 0.0)
+        kept = draw_kept((packing.sizes[0], self.hidden), self.dropout if self.training else 0.0, tokens)
         return scan_coupled_lstm(gates, self.recur, self.first, kept, packing)
 
 

@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
+from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 
 
@@ -44,7 +45,7 @@ class SpanScorer(nn.Module):
         self.first = make_tensorflow_linear(self.dim, hidden)
         self.second = make_tensorflow_linear(hidden, hidden)
         self.last = make_tensorflow_linear(hidden, 1)
-        self.dropout = nn.Dropout(dropout)
+        self.dropout = Dropout(dropout)
 
     def forward(self, states: Tensor, words: Tensor, left: Tensor) -> Spans:
         """(tokens, states), (tokens, words), and how many tokens each one's sentence has from it on."""

@@ -1,4 +1,4 @@
-"""A bidirectional GRU over packed sequences: both directions run in one loop over time.
+"""A bidirectional GRU over packed sequences, in the manner of `elmo_bench.nn.lstm`.
 
 The gates are in the order r, z, n, and r is applied after the recurrent product, as in cuDNN and nn.GRU.
 """
@@ -12,7 +12,7 @@ from elmo_bench.nn.compiled import has_scans
 from elmo_bench.nn.initialisation import draw_truncated_normal
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.scans import GruScan
+from elmo_bench.nn.scans import CompiledGru
 
 
 class BiGru(nn.Module):
@@ -33,44 +33,37 @@ class BiGru(nn.Module):
         return run_library(self.gru, x, mask) if x.is_cuda else self.run_packed(x, mask)
 
     def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """With one product for all inputs, and a loop over packed steps."""
+        """Both directions over packed steps."""
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
-        (enter, recur, bias, after), (enter_back, recur_back, bias_back, after_back) = self.gru.all_weights
-        left = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
-        right = packing.turn(multiply_with_gradient(tokens, enter_back) + bias_back)
-        gates = torch.stack([left, right])  # (2, tokens, 3 * hidden)
-        states = scan_gru(gates, torch.stack([recur, recur_back]), torch.stack([after, after_back]), packing)
-        both = torch.cat([states[0], packing.turn(states[1])], dim=1)
-        return packing.unpack(both, mask)  # (rows, time, 2 * hidden)
+        forwards, backwards = self.gru.all_weights
+        left = run_gru(tokens, *forwards, packing)  # (tokens, hidden)
+        right = run_gru(packing.turn(tokens), *backwards, packing)
+        states = torch.cat([left, packing.turn(right)], dim=1)
+        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
 
-def scan_gru(gates: Tensor, recurrent: Tensor, bias: Tensor, packing: Packing) -> Tensor:
-    """The states of GRUs side by side, (directions, tokens, hidden), each in its own order of reading.
+def run_gru(
+    tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, after: Tensor, packing: Packing
+) -> Tensor:
+    """The states of a GRU, (tokens, hidden); the blocks of its weights are r, z, n.
 
-    `gates` (directions, tokens, 3 * hidden) are the input products; `recurrent` (directions, 3 * hidden,
-    hidden) and `bias` (directions, 3 * hidden) belong to the state.
-
-    r, z = σ(gates_t + U h_{t-1} + b)
-    n = tanh(gates_t + r ⊙ (U h_{t-1} + b))
+    r, z = σ(W x_t + b + U h_{t-1} + a)
+    n = tanh(W x_t + b + r ⊙ (U h_{t-1} + a))
     h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n
     """
-    if has_scans(gates, recurrent, bias):
-        scanned = [
-            GruScan.apply(*direction, packing)  # type: ignore[no-untyped-call]
-            for direction in zip(gates, recurrent, bias, strict=True)
-        ]
-        return torch.stack(scanned)
-    weight = recurrent.transpose(1, 2).contiguous()  # (directions, hidden, 3 * hidden)
+    if has_scans(recurrent):
+        return CompiledGru.run(tokens, enter, recurrent, bias, after, packing)
+    gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
     states: list[Tensor] = []
-    state = gates.new_zeros(len(gates), packing.sizes[0], recurrent.shape[2])
-    for entered in torch.split(gates, list(packing.sizes), dim=1):
-        state = state[:, : entered.shape[1]]
-        product = torch.baddbmm(bias.unsqueeze(1), state, weight)  # (directions, running rows, 3 * hidden)
+    state = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
+    for entered in packing.steps(gates):
+        state = state[: len(entered)]  # rows that are still running
+        product = multiply_with_gradient(state, recurrent) + after
         (reset, keep, candidate), (to_reset, to_keep, remembered) = (
-            sums.chunk(3, dim=2) for sums in (entered, product)
+            sums.chunk(3, dim=1) for sums in (entered, product)
         )
         candidate = torch.tanh(candidate + torch.sigmoid(reset + to_reset) * remembered)
         state = torch.lerp(candidate, state, torch.sigmoid(keep + to_keep))
         states.append(state)
-    return torch.cat(states, dim=1)
+    return torch.cat(states)

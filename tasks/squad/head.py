@@ -12,8 +12,9 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.initialisation import draw_glorot, draw_uniform, make_keras_linear
-from elmo_bench.nn.layers import CharacterCnn, VariationalDropout, WordEmbedding
+from elmo_bench.nn.layers import CharacterCnn, WordEmbedding
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths

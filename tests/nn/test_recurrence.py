@@ -8,7 +8,7 @@ import pytest
 import torch
 from torch import Tensor
 
-from elmo_bench.nn.lstm import BiLstm, scan_highway_lstm
+from elmo_bench.nn.lstm import BiLstm, run_highway_lstm
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import apply_linear, multiply, multiply_with_gradient
 
@@ -47,31 +47,31 @@ def test_bilstm_is_torchs_in_single_precision() -> None:
 
 def test_highway_lstm_is_its_formula() -> None:
     torch.manual_seed(0)
-    lengths, hidden = (2, 4, 1), 3
+    lengths, inputs, hidden = (2, 4, 1), 5, 3
     packing = Packing.of(mask_of(lengths, 4))
     tokens = sum(lengths)
-    gates = torch.randn(tokens, 6 * hidden, dtype=torch.float64, requires_grad=True)
-    recurrent = torch.randn(5 * hidden, hidden, dtype=torch.float64, requires_grad=True)
+    shapes = (tokens, inputs), (6 * hidden, inputs), (5 * hidden, hidden), (5 * hidden,)
+    variables = [torch.randn(shape, dtype=torch.float64, requires_grad=True) for shape in shapes]
+    x, enter, recurrent, bias = variables
     kept = torch.tensor([[1.5, 0.0, 1.5], [1.5, 1.5, 1.5], [0.0, 1.5, 0.0]], dtype=torch.float64)
     expected = torch.empty(tokens, hidden, dtype=torch.float64)
-    by_row = packing.order.tolist()
-    for place, row in enumerate(by_row):
+    for place, row in enumerate(packing.order.tolist()):
         state = cell = torch.zeros(hidden, dtype=torch.float64)
         for step in range(lengths[row]):
             token = sum(packing.sizes[:step]) + place
-            sums = gates[token, : 5 * hidden] + recurrent @ state
-            enter, forget, candidate, opened, transform = sums.chunk(5)
-            carried = gates[token, 5 * hidden :]
-            cell = forget.sigmoid() * cell + enter.sigmoid() * candidate.tanh()
-            new = opened.sigmoid() * cell.tanh()
+            products = enter @ x[token]
+            sums = products[: 5 * hidden] + bias + recurrent @ state
+            enters, forget, candidate, opened, transform = sums.chunk(5)
+            cell = forget.sigmoid() * cell + enters.sigmoid() * candidate.tanh()
+            new, carried = opened.sigmoid() * cell.tanh(), products[5 * hidden :]
             state = kept[place] * (transform.sigmoid() * new + (1 - transform.sigmoid()) * carried)
             expected[token] = state
-    ours = scan_highway_lstm(gates, recurrent, kept, packing)
+    ours = run_highway_lstm(x, enter, recurrent, bias, kept, packing)
     torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-14)
     weights = torch.randn_like(ours)
     for mine, reference in zip(
-        torch.autograd.grad((ours * weights).sum(), [gates, recurrent]),
-        torch.autograd.grad((expected * weights).sum(), [gates, recurrent]),
+        torch.autograd.grad((ours * weights).sum(), variables),
+        torch.autograd.grad((expected * weights).sum(), variables),
         strict=True,
     ):
         torch.testing.assert_close(mine, reference, rtol=1e-11, atol=1e-13)
