@@ -8,7 +8,7 @@ Each side runs in a process of its own and fits the same head on the same exampl
 does: batches read from a store, forward, backward, clipping, optimiser and callbacks. They take turns, a
 round each: some steps, then an evaluation. So foreign load hits all sides alike. Sides:
 
-before   the earlier commit, checked out into a temporary directory, with its own setting of `bucket_by_length`
+before   the earlier commit, in a temporary work tree, with `bucket_by_length` as it had it
 same     this tree on the same batches
 now      this tree as conf/size has it, where that makes other batches
 
@@ -99,7 +99,7 @@ def write_work(task: str, size: str, steps: int, place: Path) -> dict[str, Path]
     counts = {"train": steps * batch_size, "dev": DEV_BATCHES * batch_size}
     rows = {"train": spread(training, counts["train"]), "dev": spread(everything["dev"], counts["dev"])}
     layer_count, dim = LAYERS[size]
-    work = {
+    work: dict[str, Any] = {
         "task": task,
         "settings": config.task.settings,
         "training": config.task.training.model_dump()
@@ -222,10 +222,10 @@ def report(task: str, measured: Measured) -> None:
         also = 1 / ratio(evaluations, [one.evaluation for one in before])
         step = statistics.median(steps)
         parts = {part: statistics.median(one.parts[part] for one in rounds) for part in rounds[0].parts}
-        print(
-            f"  {name:7} step {1000 * step:7.1f} ms {faster:5.2f}x {100 * measured.flops / step / measured.limit:3.0f} % "
-            f"of the limit   evaluation {1000 * statistics.median(evaluations):6.2f} ms/example {also:5.2f}x"
-        )
+        share = 100 * measured.flops / step / measured.limit
+        evaluation = 1000 * statistics.median(evaluations)
+        print(f"  {name:7} step {1000 * step:7.1f} ms {faster:5.2f}x {share:3.0f} % of the limit   ", end="")
+        print(f"evaluation {evaluation:6.2f} ms/example {also:5.2f}x")
         print(
             "          " + "  ".join(f"{part} {1000 * seconds:.1f}" for part, seconds in parts.items()),
             flush=True,

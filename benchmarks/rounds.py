@@ -1,4 +1,4 @@
-"""One side of `benchmarks.reduced`: fits a head a round at a time, with this version of the project or an earlier one.
+"""One side of `benchmarks.reduced`: fits a head a round at a time, with any version of the project.
 
 python benchmarks/rounds.py TREE WORK THREADS    TREE is the root of a work tree, WORK a file of plain values
 
@@ -113,7 +113,8 @@ class Fitting:
         layers = {split: self._open_store(rows) for split, rows in examples.items()}
         batch_size, bucket = self.settings.batch_size, self.settings.bucket_by_length
         self.training = batches.TrainingBatches(examples["train"], layers["train"], batch_size, bucket, 1)
-        self.dev = batches.FileOrderBatches(examples["dev"], layers["dev"], batch_size)
+        evaluation = getattr(batches, "EvaluationBatches", None) or batches.FileOrderBatches
+        self.dev = evaluation(examples["dev"], layers["dev"], batch_size)
         self.dev_count = len(examples["dev"])
         self.module = self._build_module()
 
@@ -190,7 +191,7 @@ class Fitting:
                 torch.manual_seed(0)
                 self.module(batch).loss.backward()
         self.module.zero_grad()
-        return counter.get_total_flops() / len(self.training)
+        return float(counter.get_total_flops() / len(self.training))
 
 
 def multiplied(x: Any, weight: Any, *rest: Any, out_shape: Any = None, **others: Any) -> int:

@@ -1,8 +1,8 @@
 """LSTM layers over packed sequences.
 
 No step computes padding (`packing`), and the products with the inputs, which do not depend on the state, are
-one product before the loop over time. The loop is compiled where there is a compiler (`compiled`); what stands
-here as a loop in Python says what it computes.
+one product before the loop over time. That loop is compiled where there is a compiler (`compiled`); the loops
+in Python say what it computes.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.scans import CompiledLstm
+from elmo_bench.nn.scans import CompiledLstm, run_compiled
 
 
 class BiLstm(nn.Module):
@@ -36,8 +36,8 @@ class BiLstm(nn.Module):
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         forwards, backwards = (weights[:3] for weights in self.lstm.all_weights)
-        left = run_lstm(tokens, *forwards, packing)  # (tokens, hidden)
-        right = run_lstm(packing.turn(tokens), *backwards, packing)
+        left = run_lstm(tokens, packing, *forwards)  # (tokens, hidden)
+        right = run_lstm(packing.turn(tokens), packing, *backwards)
         states = torch.cat([left, packing.turn(right)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
@@ -59,10 +59,10 @@ class HighwayLstm(nn.Module):
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
         kept = draw_kept((packing.sizes[0], self.hidden), self.dropout if self.training else 0.0, tokens)
-        return run_highway_lstm(tokens, self.enter, self.recur, self.bias, kept, packing)
+        return run_highway_lstm(tokens, packing, self.enter, self.recur, self.bias, kept)
 
 
-def run_lstm(tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, packing: Packing) -> Tensor:
+def run_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
     """The states of an LSTM, (tokens, hidden); the blocks of its weights are i, f, g, o.
 
     i, f, g, o = W x_t + b + U h_{t-1}
@@ -70,7 +70,7 @@ def run_lstm(tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, pac
     h_t = σ(o) ⊙ tanh(c_t)
     """
     if has_scans(recurrent):
-        return CompiledLstm.run(tokens, enter, recurrent, bias, None, packing)
+        return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, None)
     gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
     states: list[Tensor] = []
     state = cell = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
@@ -85,7 +85,7 @@ def run_lstm(tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, pac
 
 
 def run_highway_lstm(
-    tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, kept: Tensor, packing: Packing
+    tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor, kept: Tensor
 ) -> Tensor:
     """The same with a highway connection: further blocks are the gate r, and k, which has x_t alone.
 
@@ -94,7 +94,7 @@ def run_highway_lstm(
     The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
     """
     if has_scans(recurrent):
-        return CompiledLstm.run(tokens, enter, recurrent, bias, kept, packing)
+        return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, kept)
     products = multiply_with_gradient(tokens, enter)  # (tokens, 6 * hidden)
     gates, carried = products[:, : len(recurrent)] + bias, products[:, len(recurrent) :]
     states: list[Tensor] = []

@@ -1,8 +1,8 @@
 """Recurrent layers of one direction with the compiled scans of `scans.c`, as differentiable functions.
 
-`lstm.py` and the GRU of SQuAD have the equations, as loops in Python. Here the loop over time is one call, and
-whatever does not depend on the state is a product over all tokens: the inputs before the loop, and after that
-of the backward pass the gradients of inputs and weights. States are float32 under autocast, too.
+`lstm.py` and the GRU of SQuAD have the equations, as loops in Python. Here the loop over time is one call.
+Whatever does not depend on the state is a product over all tokens: the inputs before the loop, and after the
+loop of the backward pass the gradients of inputs and weights.
 """
 
 from __future__ import annotations
@@ -12,13 +12,21 @@ from typing import Any
 
 import torch
 from torch import Tensor
-from torch.amp import custom_bwd, custom_fwd
 from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from elmo_bench.nn.compiled import load_scans
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply
+
+
+def run_compiled(
+    layer: type[torch.autograd.Function], tokens: Tensor, packing: Packing, *weights: Tensor | None
+) -> Tensor:
+    """The states of a layer, in the precision of its weights: float32 under autocast, too."""
+    dtypes = [weight.dtype for weight in weights if weight is not None]
+    states: Tensor = layer.apply(tokens.to(dtypes[0]), packing, *weights)  # type: ignore[no-untyped-call]
+    return states
 
 
 class CompiledLstm(torch.autograd.Function):
@@ -28,25 +36,18 @@ class CompiledLstm(torch.autograd.Function):
     state is multiplied by `kept`.
     """
 
-    @classmethod
-    def run(cls, *arguments: Tensor | Packing | None) -> Tensor:
-        """`apply`, with its type."""
-        states: Tensor = cls.apply(*arguments)  # type: ignore[no-untyped-call]
-        return states
-
     @staticmethod
-    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(
         ctx: Any,
         tokens: Tensor,
+        packing: Packing,
         enter: Tensor,
         recurrent: Tensor,
         bias: Tensor,
         kept: Tensor | None,
-        packing: Packing,
     ) -> Tensor:
         gates = multiply(tokens, enter.T, F.pad(bias, (0, len(enter) - len(bias))))
-        cells, bounded, states = gates.new_empty(3, len(gates), recurrent.shape[1])
+        cells, bounded, states = (gates.new_empty(len(gates), recurrent.shape[1]) for _ in range(3))
         is_highway = kept is not None
         call("lstm_forward", packing, recurrent, is_highway, recurrent, kept, gates, cells, bounded, states)
         ctx.packing = packing
@@ -55,48 +56,34 @@ class CompiledLstm(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    @custom_bwd(device_type="cpu")
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         tokens, enter, recurrent, kept, gates, cells, bounded, states = ctx.saved_tensors
-        of_states = gradient.clone(memory_format=torch.contiguous_format)
+        of_states = gradients[0].clone(memory_format=torch.contiguous_format)
         of_gates = torch.empty_like(gates)
         known = (recurrent, kept, gates, cells, bounded, of_states, of_gates)
         call("lstm_backward", ctx.packing, recurrent, kept is not None, *known)
         of_tokens = multiply(of_gates, enter) if ctx.needs_input_grad[0] else None
+        of_enter, of_bias = multiply(of_gates.T, tokens), of_gates.sum(0)
         of_recurrent = weight_gradient(of_gates, states, ctx.packing)
         count = len(recurrent)  # without what is carried
-        return (
-            of_tokens,
-            multiply(of_gates.T, tokens),
-            of_recurrent[:count],
-            of_gates.sum(0)[:count],
-            None,
-            None,
-        )
+        return of_tokens, None, of_enter, of_recurrent[:count], of_bias[:count], None
 
 
 class CompiledGru(torch.autograd.Function):
     """States (tokens, hidden) of a GRU; `after` is the bias of the recurrent products."""
 
-    @classmethod
-    def run(cls, *arguments: Tensor | Packing | None) -> Tensor:
-        """`apply`, with its type."""
-        states: Tensor = cls.apply(*arguments)  # type: ignore[no-untyped-call]
-        return states
-
     @staticmethod
-    @custom_fwd(device_type="cpu", cast_inputs=torch.float32)
     def forward(
         ctx: Any,
         tokens: Tensor,
+        packing: Packing,
         enter: Tensor,
         recurrent: Tensor,
         bias: Tensor,
         after: Tensor,
-        packing: Packing,
     ) -> Tensor:
         gates = multiply(tokens, enter.T, bias)
-        remembered, states = gates.new_empty(2, len(gates), recurrent.shape[1])
+        remembered, states = (gates.new_empty(len(gates), recurrent.shape[1]) for _ in range(2))
         call("gru_forward", packing, recurrent, recurrent, after, gates, remembered, states)
         ctx.packing = packing
         ctx.save_for_backward(tokens, enter, recurrent, gates, remembered, states)
@@ -104,17 +91,16 @@ class CompiledGru(torch.autograd.Function):
 
     @staticmethod
     @once_differentiable
-    @custom_bwd(device_type="cpu")
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, ...]:
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Tensor | None, ...]:
         tokens, enter, recurrent, gates, remembered, states = ctx.saved_tensors
-        of_states = gradient.clone(memory_format=torch.contiguous_format)
+        of_states = gradients[0].clone(memory_format=torch.contiguous_format)
         of_gates, of_candidates = torch.empty_like(gates), torch.empty_like(states)
         known = (recurrent, gates, remembered, states, of_states, of_gates, of_candidates)
         call("gru_backward", ctx.packing, recurrent, *known)  # `of_gates` has those of the recurrent products
         of_recurrent, of_after = weight_gradient(of_gates, states, ctx.packing), of_gates.sum(0)
         of_gates[:, 2 * states.shape[1] :] = of_candidates
         of_tokens = multiply(of_gates, enter) if ctx.needs_input_grad[0] else None
-        return of_tokens, multiply(of_gates.T, tokens), of_recurrent, of_gates.sum(0), of_after, None
+        return of_tokens, None, multiply(of_gates.T, tokens), of_recurrent, of_gates.sum(0), of_after
 
 
 def call(name: str, packing: Packing, recurrent: Tensor, *arguments: Tensor | bool | None) -> None:

@@ -9,7 +9,7 @@ from torch.utils.data import IterableDataset
 
 from elmo_bench.data.batching import IndexedExample, pad_fields, plan_batches
 from elmo_bench.tensors import Batch, Stream
-from elmo_bench.types import Words
+from elmo_bench.types import Prediction, Words
 
 LayerSource = Callable[[Sequence[Words]], tuple[torch.Tensor, torch.Tensor]]
 """Maps sequences to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
@@ -76,20 +76,27 @@ class TrainingBatches(IterableDataset[Batch]):
             step += len(rest)
 
 
-class FileOrderBatches(IterableDataset[Batch]):
-    """Evaluation batches: file order and a fixed size, so that batch statistics are reproducible."""
+class EvaluationBatches(IterableDataset[Batch]):
+    """Batches of a fixed size and of examples of similar length, always the same, so that results are too."""
 
     def __init__(self, examples: Sequence[IndexedExample], layers_of: LayerSource, batch_size: int) -> None:
         self._examples = examples
         self._layers_of = layers_of
         self._batch_size = batch_size
+        self._order = sorted(range(len(examples)), key=lambda number: examples[number].length)  # stable
 
     def __len__(self) -> int:
         return -(-len(self._examples) // self._batch_size)
 
     def __iter__(self) -> Iterator[Batch]:
         for start in range(0, len(self._examples), self._batch_size):
-            yield collate(self._examples[start : start + self._batch_size], self._layers_of)
+            numbers = self._order[start : start + self._batch_size]
+            yield collate([self._examples[number] for number in numbers], self._layers_of)
+
+    def in_file_order(self, predictions: Sequence[Prediction]) -> list[Prediction]:
+        """What was predicted for the examples of all batches, one after the other, as the file has them."""
+        placed = dict(zip(self._order, predictions, strict=True))
+        return [placed[number] for number in range(len(self._examples))]
 
 
 def seed_at(seed: int, position: int) -> int:

@@ -89,7 +89,8 @@ def predict_together(runs: Sequence[Restored], split: str, log: Log) -> Ensemble
         ]
         mean = HeadOutput(outputs[0].loss, log_mean(chances))
         together.extend(head_of(first).decode(mean, batches[0]))
-    return EnsembleSplit(examples, members, together)
+    in_file_order = opened[0].in_file_order  # the same for all: it depends on the examples alone
+    return EnsembleSplit(examples, list(map(in_file_order, members)), in_file_order(together))
 
 
 @torch.inference_mode()

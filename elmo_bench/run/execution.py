@@ -29,7 +29,7 @@ from elmo_bench.records import (
     write_predictions,
     write_record,
 )
-from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, seed_at
+from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, seed_at
 from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.run.inputs import Material, build_store, gather
@@ -137,7 +137,7 @@ def fit_module(
         log=log,
         observe=observe,
     )
-    return fit(module, training, file_order("dev", material, settings.batch_size), plan)
+    return fit(module, training, evaluation_batches("dev", material, settings.batch_size), plan)
 
 
 def evaluate(
@@ -146,7 +146,7 @@ def evaluate(
     """Predict dev and test, keep predictions and counts, and score them."""
     counts = {}
     for split in evaluated_splits(material):
-        batches = file_order(split, material, config.task.training.batch_size)
+        batches = evaluation_batches(split, material, config.task.training.batch_size)
         predictions = predict(module, batches, config.trainer)
         counts[split] = count(prepared, material, split, predictions)
         ids = [example.id for example in material.examples[split]]
@@ -169,8 +169,8 @@ def count(
     return [prepared.task.count(example, prediction) for example, prediction in pairs]
 
 
-def file_order(split: str, material: Material, batch_size: int) -> FileOrderBatches:
-    return FileOrderBatches(material.indexed[split], material.layers[split], batch_size)
+def evaluation_batches(split: str, material: Material, batch_size: int) -> EvaluationBatches:
+    return EvaluationBatches(material.indexed[split], material.layers[split], batch_size)
 
 
 def make_record(

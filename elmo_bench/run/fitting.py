@@ -15,7 +15,7 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from elmo_bench.config import TrainerConfig, TrainingConfig
-from elmo_bench.run.batches import FileOrderBatches, TrainingBatches
+from elmo_bench.run.batches import EvaluationBatches, TrainingBatches
 from elmo_bench.run.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.quiet import quiet_lightning
@@ -51,11 +51,11 @@ class Fit:
     updates: int
 
 
-def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, plan: FitPlan) -> Fit:
+def fit(module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, plan: FitPlan) -> Fit:
     """Train until the dev score stops improving, then load the best epoch's weights."""
     if module.head.fitting == "one_pass":
         return fit_in_one_pass(module, training, dev, plan)
-    selection = Selection(plan)
+    selection = Selection(plan, dev)
     checkpoints = CheckpointDirectory(plan.directory, plan.log)
     callbacks: list[pl.Callback] = [selection, Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)]
     # A Lightning epoch is the interval between two evaluations.
@@ -79,7 +79,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, pl
 
 
 def fit_in_one_pass(
-    module: TaskModule, training: TrainingBatches, dev: FileOrderBatches, plan: FitPlan
+    module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, plan: FitPlan
 ) -> Fit:
     """Pass every training batch once to a head that is trained without gradients."""
     head: Any = module.head
@@ -94,12 +94,12 @@ def fit_in_one_pass(
     return Fit([row], 1.0, "one pass", None, 0)
 
 
-def predict(module: TaskModule, batches: FileOrderBatches, trainer: TrainerConfig) -> list[Prediction]:
+def predict(module: TaskModule, batches: EvaluationBatches, trainer: TrainerConfig) -> list[Prediction]:
     """Predictions of one split, in file order."""
     runner = build_trainer(trainer, [], max_epochs=1)
     with quiet_lightning():
         decoded = runner.predict(module, as_loader(batches), weights_only=True)
-    return [prediction for batch in decoded or [] for prediction in batch]
+    return batches.in_file_order([prediction for batch in decoded or [] for prediction in batch])
 
 
 def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epochs: int) -> pl.Trainer:
@@ -120,7 +120,7 @@ def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epoch
         )
 
 
-def as_loader(batches: TrainingBatches | FileOrderBatches) -> DataLoader[Any]:
+def as_loader(batches: TrainingBatches | EvaluationBatches) -> DataLoader[Any]:
     """A loader that passes on complete batches."""
     return DataLoader(batches, batch_size=None, num_workers=0)
 
@@ -128,8 +128,8 @@ def as_loader(batches: TrainingBatches | FileOrderBatches) -> DataLoader[Any]:
 class Selection(pl.Callback):
     """Choose by dev score: keep the best epoch's weights, stop when patience runs out."""
 
-    def __init__(self, plan: FitPlan) -> None:
-        self._plan = plan
+    def __init__(self, plan: FitPlan, dev: EvaluationBatches) -> None:
+        self._plan, self._dev = plan, dev
         self._losses: list[float] = []
         self._average: dict[str, Tensor] = {}  # moving average of the weights, if the task uses one
         self._trained: dict[str, Tensor] = {}  # the trained weights, while the average replaces them
@@ -179,7 +179,7 @@ class Selection(pl.Callback):
 
     def on_validation_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         assert isinstance(pl_module, TaskModule)
-        score = self._plan.score(pl_module.dev_predictions)
+        score = self._plan.score(self._dev.in_file_order(pl_module.dev_predictions))
         better = self.best_round < 0 or (score > self.best_score) == self._plan.higher_is_better
         if better and score != self.best_score:
             self.best_round, self.best_score = len(self.curve), score

@@ -35,7 +35,7 @@ class TaskModule(pl.LightningModule):
         self._lam = lam
         self._seed = seed
         self._losses: list[Tensor] = []
-        self.dev_predictions: list[Prediction] = []
+        self.dev_predictions: list[Prediction] = []  # batch after batch
 
     def forward(self, batch: Batch) -> HeadOutput:
         output: HeadOutput = self.head(self.injection(batch.streams), batch)

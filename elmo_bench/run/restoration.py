@@ -17,7 +17,7 @@ from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
-from elmo_bench.run.batches import FileOrderBatches, LayerSource, no_layers
+from elmo_bench.run.batches import EvaluationBatches, LayerSource, no_layers
 from elmo_bench.run.execution import build_module
 from elmo_bench.run.fitting import predict
 from elmo_bench.run.inputs import build_store, build_vocabularies, number_examples, sentences_of
@@ -77,8 +77,8 @@ class Restored:
         return Numbered(indexed, layers, self.config.task.training.batch_size)
 
 
-class Numbered(FileOrderBatches):
-    """Batches in file order, of the run's batch size, with a progress bar if they take long."""
+class Numbered(EvaluationBatches):
+    """Batches of the run's batch size, with a progress bar if they take long."""
 
     def __iter__(self) -> Iterator[Batch]:
         yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)

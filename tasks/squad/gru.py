@@ -12,7 +12,7 @@ from elmo_bench.nn.compiled import has_scans
 from elmo_bench.nn.initialisation import draw_truncated_normal
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
-from elmo_bench.nn.scans import CompiledGru
+from elmo_bench.nn.scans import CompiledGru, run_compiled
 
 
 class BiGru(nn.Module):
@@ -37,14 +37,14 @@ class BiGru(nn.Module):
         packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         forwards, backwards = self.gru.all_weights
-        left = run_gru(tokens, *forwards, packing)  # (tokens, hidden)
-        right = run_gru(packing.turn(tokens), *backwards, packing)
+        left = run_gru(tokens, packing, *forwards)  # (tokens, hidden)
+        right = run_gru(packing.turn(tokens), packing, *backwards)
         states = torch.cat([left, packing.turn(right)], dim=1)
         return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
 
 
 def run_gru(
-    tokens: Tensor, enter: Tensor, recurrent: Tensor, bias: Tensor, after: Tensor, packing: Packing
+    tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor, after: Tensor
 ) -> Tensor:
     """The states of a GRU, (tokens, hidden); the blocks of its weights are r, z, n.
 
@@ -53,7 +53,7 @@ def run_gru(
     h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n
     """
     if has_scans(recurrent):
-        return CompiledGru.run(tokens, enter, recurrent, bias, after, packing)
+        return run_compiled(CompiledGru, tokens, packing, enter, recurrent, bias, after)
     gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
     states: list[Tensor] = []
     state = gates.new_zeros(packing.sizes[0], recurrent.shape[1])

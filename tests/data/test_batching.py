@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.data.batching import IndexedExample, pad, plan_batches
-from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, no_layers, seed_at
+from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers, seed_at
 
 
 def examples(count: int) -> list[IndexedExample]:
@@ -57,9 +57,12 @@ def test_a_start_at_any_step_reads_exactly_the_rest_of_its_epoch(bucket: bool) -
             assert [batch.ids for batch in batches] == whole[start:]
 
 
-def test_evaluation_keeps_the_order_of_the_file() -> None:
-    batches = FileOrderBatches(examples(10), no_layers, 4)
-    assert [name for batch in batches for name in batch.ids] == [str(number) for number in range(10)]
+def test_evaluation_pads_little_and_answers_in_the_order_of_the_file() -> None:
+    batches = EvaluationBatches(examples(10), no_layers, 4)
+    names = [name for batch in batches for name in batch.ids]
+    lengths = [batch.streams["text"].mask.sum(1).tolist() for batch in batches]
+    assert lengths == [[1, 1, 2, 2], [3, 3, 4, 4], [5, 5]]
+    assert batches.in_file_order(names) == [str(number) for number in range(10)]
 
 
 def test_without_elmo_the_layers_are_empty_and_the_mask_is_right() -> None:

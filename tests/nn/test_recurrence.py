@@ -66,7 +66,7 @@ def test_highway_lstm_is_its_formula() -> None:
             new, carried = opened.sigmoid() * cell.tanh(), products[5 * hidden :]
             state = kept[place] * (transform.sigmoid() * new + (1 - transform.sigmoid()) * carried)
             expected[token] = state
-    ours = run_highway_lstm(x, enter, recurrent, bias, kept, packing)
+    ours = run_highway_lstm(x, packing, enter, recurrent, bias, kept)
     torch.testing.assert_close(ours, expected, rtol=1e-12, atol=1e-14)
     weights = torch.randn_like(ours)
     for mine, reference in zip(

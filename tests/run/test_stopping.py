@@ -13,7 +13,7 @@ from torch import nn
 from elmo_bench.config import ElmoConfig, TrainerConfig, TrainingConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.run.batches import FileOrderBatches, TrainingBatches, no_layers
+from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers
 from elmo_bench.run.fitting import Fit, FitPlan, fit, recent_slope
 from elmo_bench.run.module import TaskModule
 from elmo_bench.tensors import Batch, HeadOutput, Injected
@@ -75,7 +75,7 @@ def train(directory: Path, scores: Sequence[float], epochs: int = 100, **setting
         observe=lambda _: None,
     )
     module = TaskModule(ToyHead(), Injection(ELMO, 0, 0), training, 0.0, 1)  # type: ignore[arg-type]
-    return fit(module, batches, FileOrderBatches(examples, no_layers, BATCH), plan)
+    return fit(module, batches, EvaluationBatches(examples, no_layers, BATCH), plan)
 
 
 def test_patience_ends_training_after_so_many_evaluations_without_a_new_best(tmp_path: Path) -> None:
