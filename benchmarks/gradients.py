@@ -37,16 +37,20 @@ from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_
 from elmo_bench.bilm.training.packed_lstm import run_layer_packed
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.nn.crf import Crf, bioul_constraints
+from elmo_bench.nn.dropout import draw_kept
+from elmo_bench.nn.lstm import HighwayLstm, loop_highway_lstm, run_highway_lstm
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.sweep.compose import compose
 from elmo_bench.tasks.coref.antecedents import ROWS_AT_ONCE, multiply_scaled
+from elmo_bench.tasks.squad.gru import BiGru, loop_gru, run_gru
 from elmo_bench.training.memory import keep_freed_memory
 
 BILMS = {"open": "small", "paper": "original"}  # the encoder of each size
 OVERRIDES = {"open": ["data=open"], "paper": ["data=open", "size=paper"]}
 WORD_DIM = 100  # of the word vectors
 SENTENCE = 22  # mean tokens
+PARAGRAPH = 120
 BILM_TOKENS = 2560  # of a training step: 128 rows of 20, as published
 COREF_SENTENCES = 50
 ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 0.1}  # differences allowed, as shares of the largest value
@@ -246,9 +250,40 @@ def scaled_product_case(size: Size) -> Case:
     )
 
 
+def lstm_case(size: Size) -> Case:
+    head, rows = size.task("srl")
+    layer = HighwayLstm(head["hidden"], head["hidden"], head["dropout"])
+    packing = Packing.of(draw_mask(rows, SENTENCE))
+    tokens = torch.randn(len(packing.forwards), head["hidden"], requires_grad=True)
+    kept = draw_kept((rows, head["hidden"]), head["dropout"], tokens)
+    weights = layer.enter, layer.recur, layer.bias, kept
+    return Case(
+        "SRL, a layer",
+        [tokens, *parameters_of(layer)],
+        lambda: run_highway_lstm(tokens, packing, *weights),
+        {"the loop under autograd": lambda: loop_highway_lstm(tokens, packing, *weights)},
+    )
+
+
+def gru_case(size: Size) -> Case:
+    head, rows = size.task("squad")
+    layer = BiGru(2 * head["hidden"], head["hidden"])
+    packing = Packing.of(draw_mask(rows, PARAGRAPH))
+    tokens = torch.randn(len(packing.forwards), layer.inputs, requires_grad=True)
+    weights = layer.gru.all_weights[0]
+    return Case(
+        "SQuAD, a direction",
+        [tokens, *weights],
+        lambda: run_gru(tokens, packing, *weights),
+        {"the loop under autograd": lambda: loop_gru(tokens, packing, *weights)},
+    )
+
+
 CASES: Mapping[str, Callable[[Size], Case]] = {
     "_Product": product_case,
     "_LogPartition": crf_case,
+    "CompiledLstm": lstm_case,
+    "CompiledGru": gru_case,
     "_ScaledProduct": scaled_product_case,
     "_PackedRecurrence": recurrence_case,
     "_CrossEntropy": cross_entropy_case,

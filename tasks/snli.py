@@ -157,9 +157,8 @@ class SnliHead(nn.Module):
         own, other = states[mask], attended[mask]  # (tokens, states)
         compared = torch.cat([own, other, own - other, own * other], dim=1)
         projected = multiply_with_gradient(self.attention_dropout(compared), self.project.weight)
-        return mask.new_zeros((*mask.shape, projected.shape[1]), dtype=projected.dtype).index_put(
-            (mask,), F.relu(projected + self.project.bias)
-        )
+        rectified = F.relu(projected + self.project.bias)  # (tokens, hidden)
+        return rectified.new_zeros((*mask.shape, rectified.shape[1])).index_put((mask,), rectified)
 
     def penalty(self) -> Tensor:
         """The penalty on the matrices of LSTMs and feed-forward layers, without biases and word vectors."""

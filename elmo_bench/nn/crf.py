@@ -76,11 +76,13 @@ class Crf(nn.Module):
 
     def forward(self, emissions: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
         """The negative log-likelihood of each row's labels, (rows,)."""
+        emissions = emissions.to(self.start.dtype)  # sums of logarithms, which half precision would spoil
         return self.log_partition(emissions, mask) - self.path_score(emissions, mask, labels)
 
     def log_partition(self, emissions: Tensor, mask: Tensor) -> Tensor:
         """The logarithm of the summed exponential scores of all label sequences, (rows,)."""
-        total: Tensor = _LogPartition.apply(emissions, self.start, self.between, self.end, mask)  # type: ignore[no-untyped-call]
+        with torch.autocast(emissions.device.type, enabled=False):
+            total: Tensor = _LogPartition.apply(emissions, self.start, self.between, self.end, mask)  # type: ignore[no-untyped-call]
         return total
 
     def path_score(self, emissions: Tensor, mask: Tensor, labels: Tensor) -> Tensor:

@@ -13,19 +13,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-CHANCES = 2**16  # rates are rounded to this fraction
+CHANCES = 2**16  # what a rate is rounded to a fraction of
 PER_WORD = 4  # decisions that a random word of 64 bits is enough for
 
 
 def draw_kept(shape: Sequence[int], rate: float, like: Tensor) -> Tensor:
-    """What dropout multiplies by: zero with probability `rate`, else such that the mean is one."""
+    """What dropout multiplies by: zero with probability `rate`, else 1 / (1 - rate)."""
     if like.device.type != "cpu":
         return like.new_empty(shape).bernoulli_(1 - rate).div_(1 - rate)
-    dropped = round(rate * CHANCES)
     generator = np.random.SFC64(int(torch.randint(2**62, ())))
     words = generator.random_raw(-(-prod(shape) // PER_WORD)).view(np.int16)[: prod(shape)]
-    kept = torch.from_numpy(words).view(*shape) >= dropped - CHANCES // 2
-    return kept.to(like.dtype).mul_(CHANCES / (CHANCES - dropped))
+    kept = torch.from_numpy(words).view(*shape) >= round(rate * CHANCES) - CHANCES // 2
+    return kept.to(like.dtype).div_(1 - rate)
 
 
 class Dropout(nn.Dropout):

@@ -71,6 +71,11 @@ def run_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor,
     """
     if has_scans(recurrent):
         return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, None)
+    return loop_lstm(tokens, packing, enter, recurrent, bias)
+
+
+def loop_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
+    """The same as a loop in Python, which is its definition."""
     gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
     states: list[Tensor] = []
     state = cell = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
@@ -95,6 +100,13 @@ def run_highway_lstm(
     """
     if has_scans(recurrent):
         return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, kept)
+    return loop_highway_lstm(tokens, packing, enter, recurrent, bias, kept)
+
+
+def loop_highway_lstm(
+    tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor, kept: Tensor
+) -> Tensor:
+    """The same as a loop in Python, which is its definition."""
     products = multiply_with_gradient(tokens, enter)  # (tokens, 6 * hidden)
     gates, carried = products[:, : len(recurrent)] + bias, products[:, len(recurrent) :]
     states: list[Tensor] = []

@@ -50,7 +50,14 @@ def apply_linear(inputs: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
 
 
 def multiply_with_gradient(x: Tensor, weight: Tensor) -> Tensor:
-    """x (tokens, inputs) times the transpose of a weight (outputs, inputs), differentiable once in both."""
+    """x (tokens, inputs) times the transpose of a weight (outputs, inputs), differentiable once in both.
+
+    Under autocast in its precision, as products of PyTorch's own are.
+    """
+    device = x.device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+        x, weight = x.to(dtype), weight.to(dtype)
     product: Tensor = _Product.apply(x, weight)  # type: ignore[no-untyped-call]
     return product
 

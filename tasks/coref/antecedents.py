@@ -66,6 +66,7 @@ class AntecedentScorer(nn.Module):
             hidden = self.dropout(torch.relu(hidden + F.linear(features, of_features))).flatten(0, 1)
             hidden = multiply_with_gradient(hidden, self.second.weight) + self.second.bias
             scores = self.last(self.dropout(torch.relu(hidden))).view(distances.shape)  # (columns, rows)
+            scores = scores.to(self.last.weight.dtype)  # their sums of exponentials need it under autocast
             scores = scores + mentions[rows] + mentions[columns].unsqueeze(1)
             far = (distances < 1) | (distances > self.reach)
             yield Band(rows, columns, scores.masked_fill(far, -math.inf).T)

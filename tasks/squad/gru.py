@@ -54,6 +54,13 @@ def run_gru(
     """
     if has_scans(recurrent):
         return run_compiled(CompiledGru, tokens, packing, enter, recurrent, bias, after)
+    return loop_gru(tokens, packing, enter, recurrent, bias, after)
+
+
+def loop_gru(
+    tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor, after: Tensor
+) -> Tensor:
+    """The same as a loop in Python, which is its definition."""
     gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
     states: list[Tensor] = []
     state = gates.new_zeros(packing.sizes[0], recurrent.shape[1])

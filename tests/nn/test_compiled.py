@@ -1,0 +1,84 @@
+"""The compiled scans against the loops in Python, and a machine without a compiler."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+import torch
+from torch import Tensor
+
+from elmo_bench.nn import compiled
+from elmo_bench.nn.lstm import BiLstm, HighwayLstm
+from elmo_bench.nn.packing import Packing
+from elmo_bench.tasks.squad.gru import BiGru
+
+LENGTHS = [40, 37, 37, 21, 20, 13, 9, 3, 3, 3, 2, 1, 1, 33, 8]  # more rows than a tile of the product has
+HIDDEN = [5, 16, 33, 45]  # narrower than a vector, one, and with a remainder
+
+
+@pytest.fixture
+def without_compiler(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    monkeypatch.setenv(compiled.SWITCH, "0")
+    compiled.load_scans.cache_clear()
+    yield
+    compiled.load_scans.cache_clear()
+
+
+class OneWay(HighwayLstm):
+    """A highway layer with the interface of the others."""
+
+    def forward(self, x: Tensor, mask: Tensor) -> Tensor:  # type: ignore[override]
+        packing = Packing.of(mask)
+        return packing.unpack(super().forward(packing.pack(x), packing), mask)
+
+
+def run(kind: str, hidden: int) -> list[Tensor]:
+    """States and gradients of a layer in float32."""
+    torch.manual_seed(0)
+    layer = {"lstm": BiLstm, "gru": BiGru, "highway": lambda *sizes: OneWay(*sizes, 0.2)}[kind](7, hidden)
+    mask = torch.arange(max(LENGTHS)) < torch.tensor(LENGTHS).unsqueeze(1)
+    x = torch.randn(*mask.shape, 7, requires_grad=True)
+    states = layer(x, mask)
+    variables = [x, *(weight for weight in layer.parameters() if weight.requires_grad)]
+    return [states, *torch.autograd.grad((states * torch.linspace(-1, 1, states.shape[2])).sum(), variables)]
+
+
+@pytest.mark.parametrize("hidden", HIDDEN)
+@pytest.mark.parametrize("kind", ["lstm", "highway", "gru"])
+def test_compiled_layers_are_the_loops(
+    kind: str, hidden: int, monkeypatch: pytest.MonkeyPatch, without_compiler: None
+) -> None:
+    plain = run(kind, hidden)
+    monkeypatch.delenv(compiled.SWITCH)
+    compiled.load_scans.cache_clear()
+    if compiled.load_scans(torch.float32) is None:
+        pytest.skip("no C compiler")
+    for ours, theirs in zip(run(kind, hidden), plain, strict=True):
+        torch.testing.assert_close(ours, theirs, rtol=1e-4, atol=2e-5)
+
+
+def test_a_compiler_that_fails_is_done_without(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch, without_compiler: None
+) -> None:
+    monkeypatch.delenv(compiled.SWITCH)
+    monkeypatch.setenv("CC", "false")
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled.load_scans.cache_clear()
+    assert compiled.load_scans(torch.float32) is None
+    assert run("lstm", 5)[0].isfinite().all()
+
+
+def test_a_compiled_library_is_made_once(
+    tmp_path: object, monkeypatch: pytest.MonkeyPatch, without_compiler: None
+) -> None:
+    monkeypatch.delenv(compiled.SWITCH)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
+    compiled.load_scans.cache_clear()
+    if compiled.load_scans(torch.float32) is None:
+        pytest.skip("no C compiler")
+    (made,) = compiled.cache_directory().iterdir()
+    written = made.stat().st_mtime_ns
+    compiled.load_scans.cache_clear()
+    assert compiled.load_scans(torch.float32) is not None
+    assert [path.stat().st_mtime_ns for path in compiled.cache_directory().iterdir()] == [written]
