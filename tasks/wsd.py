@@ -225,7 +225,7 @@ class MeanHead(WsdHead):
         self.register_buffer("occurrences", torch.zeros(senses + 1))
 
     def take_in(self, senses: Tensor, vectors: Tensor) -> None:
-        self.means.index_add_(0, senses, vectors)
+        self.means.index_add_(0, senses, vectors.to(self.means.dtype))  # sums are float32 under autocast, too
         self.occurrences.index_add_(0, senses, torch.ones_like(senses, dtype=self.occurrences.dtype))
 
     def finish(self) -> None:
