@@ -15,7 +15,6 @@ from typing import Any
 import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
-from torch.nn import functional as F
 
 from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
@@ -63,7 +62,8 @@ class AntecedentScorer(nn.Module):
             features = self._features(distances, speakers[rows] == speakers[columns].unsqueeze(1), genre)
             hidden = multiply_scaled(spans[rows], spans[columns], of_product)  # (columns, rows, hidden)
             hidden = hidden + columns_part[columns].unsqueeze(1) + rows_part[rows]
-            hidden = self.dropout(torch.relu(hidden + F.linear(features, of_features))).flatten(0, 1)
+            told = multiply_with_gradient(features.flatten(0, 1), of_features).view(hidden.shape)
+            hidden = self.dropout(torch.relu(hidden + told)).flatten(0, 1)
             hidden = multiply_with_gradient(hidden, self.second.weight) + self.second.bias
             scores = self.last(self.dropout(torch.relu(hidden))).view(distances.shape)  # (columns, rows)
             scores = scores.to(self.last.weight.dtype)  # their sums of exponentials need it under autocast
