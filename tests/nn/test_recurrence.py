@@ -10,7 +10,7 @@ from torch import Tensor
 
 from elmo_bench.nn.lstm import BiLstm, run_highway_lstm
 from elmo_bench.nn.packing import Packing, run_library
-from elmo_bench.nn.products import apply_linear, multiply, multiply_with_gradient
+from elmo_bench.nn.products import SLICE, make_precise_product, multiply, multiply_with_gradient
 
 THREE_LENGTHS = list(itertools.product([1, 2, 4], repeat=3))
 
@@ -107,11 +107,23 @@ def test_products_agree_with_torch() -> None:
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float64])
 @pytest.mark.parametrize("with_bias", [True, False])
-def test_a_linear_layer_of_any_shape_is_applied(dtype: torch.dtype, with_bias: bool) -> None:
+@pytest.mark.parametrize("inputs", [10, SLICE, 2 * SLICE + 5])
+def test_a_linear_layer_of_any_shape_is_applied(dtype: torch.dtype, with_bias: bool, inputs: int) -> None:
     generator = torch.Generator().manual_seed(4)
     x, weight, bias = (
-        torch.randn(shape, generator=generator).to(dtype) for shape in ((3, 7, 10), (6, 10), (6,))
+        torch.randn(shape, generator=generator).to(dtype) for shape in ((3, 7, inputs), (6, inputs), (6,))
     )
     chosen = bias if with_bias else None
     expected = torch.nn.functional.linear(x, weight, chosen)
-    torch.testing.assert_close(apply_linear(x, weight, chosen), expected)
+    torch.testing.assert_close(make_precise_product(weight, chosen)(x), expected)
+
+
+def test_a_precise_product_is_as_exact_as_that_of_torch() -> None:
+    generator = torch.Generator().manual_seed(5)
+    x, weight = (torch.randn(shape, generator=generator) for shape in ((300, 3072), (768, 3072)))
+    exact = x.double() @ weight.double().T
+    ours, theirs = (
+        (product - exact).square().mean().sqrt()
+        for product in (make_precise_product(weight, None)(x), x @ weight.T)
+    )
+    assert ours < 1.2 * theirs

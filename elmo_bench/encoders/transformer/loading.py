@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -15,7 +14,7 @@ from torch import Tensor, nn
 
 from elmo_bench.encoders.transformer.files import CONFIG, ModelFiles
 from elmo_bench.encoders.transformer.packages import import_package, quiet
-from elmo_bench.nn.products import apply_linear
+from elmo_bench.nn.products import make_precise_product
 from elmo_bench.types import DataError, UsageError
 
 NOT_NEEDED = re.compile(r"(^|\.)pooler\.")  # a layer over the last one that only makes a vector of the text
@@ -142,9 +141,9 @@ def _use_fast_products(model: Any) -> None:
     for module in model.modules():
         kind: type = type(module)
         if kind is nn.Linear:
-            module.forward = partial(apply_linear, weight=module.weight, bias=module.bias)
+            module.forward = make_precise_product(module.weight, module.bias)
         elif kind is transposed:
-            module.forward = partial(apply_linear, weight=module.weight.T.contiguous(), bias=module.bias)
+            module.forward = make_precise_product(module.weight.T, module.bias)
 
 
 def _shown(paths: tuple[Path, ...]) -> str:
