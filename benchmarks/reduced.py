@@ -94,7 +94,7 @@ def write_work(task: str, size: str, steps: int, place: Path) -> dict[str, Path]
     plug_in = load_task(config.task)
     everything = read_corpus(plug_in, find_corpus(config, lambda _: None)).examples
     training = choose_examples("train", everything["train"], config.data, None)
-    vocabularies = build_vocabularies(config, plug_in, training)
+    vocabularies = build_vocabularies(config, plug_in, training, log=lambda _: None)
     batch_size = config.task.training.batch_size
     counts = {"train": steps * batch_size, "dev": DEV_BATCHES * batch_size}
     rows = {"train": spread(training, counts["train"]), "dev": spread(everything["dev"], counts["dev"])}

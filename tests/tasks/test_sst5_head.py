@@ -67,7 +67,7 @@ def test_padding_and_order_change_nothing(widths: Widths, word_dim: int) -> None
 @pytest.mark.parametrize("widths", [ABSENT, Widths(6, 6)], ids=str)
 def test_a_tiny_set_is_learnt_by_heart(widths: Widths, activation: str) -> None:
     head, examples = build(widths, activation=activation), rows(widths)
-    fit(head, examples, steps=300)
+    fit(head, examples, steps=600)  # dropout of half the features leaves some seeds unlucky at 300
     assert predictions(head, examples) == [label for _, label in TEXTS]
 
 
