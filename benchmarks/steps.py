@@ -76,7 +76,7 @@ def build_steps(overrides: Sequence[str], layer_count: int, dim: int, limit: int
     corpus = sources.prepare(config.task, config.data, config.paths, log=lambda _: None)
     rows = list(task.read(corpus.files["train"]))[:limit]
     vocabularies = build_vocabularies(config, task, rows, log=lambda _: None)
-    injection = Injection(config.elmo, layer_count, dim)
+    injection = Injection(config.elmo, range(layer_count), dim)
     head = task.build_head(vocabularies, injection.widths)
     module = TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed)
     chosen: Any = module.configure_optimizers()

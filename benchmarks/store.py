@@ -57,7 +57,7 @@ def main() -> None:
         print(f"fill        {tokens / seconds:12,.0f} tokens/s beside an encoder that costs nothing")
         unit = store.open("benchmark", text)
         compare_opening(store, text)
-        compare_reading(unit, text, store.token_bytes * tokens)
+        compare_reading(unit, text, store.token_bytes(card.layers) * tokens)
         compare_mixing(unit, text[:BATCH])
 
 

@@ -13,18 +13,28 @@ WITHOUT_ELMO = "without ELMo"
 TWIN_OF_SAMPLE = "untrained"  # conf/encoder has a separate file for this one
 DIGITS = 6  # of a fingerprint, next to a name
 LAYERS = {"all": "all layers", "last": "last layer"}
+ENCODER_LAYERS = "encoder_layers"  # in an identity: `encoder.layers`, if it is given and read
 
 
 def reduce_elmo(elmo: Mapping[str, Any]) -> dict[str, Any]:
     """The settings of the group `elmo` that a run reads; the baseline reads none.
 
     A single layer has no mix: there are no weights for lambda to regularise, and no second layer whose scale
-    layer norm would equalise.
+    layer norm would equalise. A layer that is named by its number is the same one among all and among some.
     """
     if elmo["where"] == "none":
         return {"where": "none"}
-    unread = () if elmo["layers"] == "all" else ("lambda", "layer_norm")
+    unread: tuple[str, ...] = () if elmo["layers"] == "all" else ("lambda", "layer_norm")
+    if elmo.get(ENCODER_LAYERS) is None or elmo["layers"] not in LAYERS:
+        unread += (ENCODER_LAYERS,)
     return {key: value for key, value in elmo.items() if key not in unread}
+
+
+def known_elmo(config: RunConfig) -> dict[str, Any]:
+    """The settings of the group `elmo`, and the layers that the encoder keeps if it does not keep all."""
+    kept = config.encoder.layers
+    layers = None if kept is None else sorted(set(kept))
+    return {**config.elmo.model_dump(mode="json", by_alias=True), ENCODER_LAYERS: layers}
 
 
 def is_baseline(record: Record) -> bool:
@@ -63,6 +73,9 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
     if elmo["where"] == "none":
         return WITHOUT_ELMO
     layers = LAYERS.get(elmo["layers"], f"layer {elmo['layers']}")
+    if kept := elmo.get(ENCODER_LAYERS):
+        names = f"layers {', '.join(map(str, kept))}"
+        layers = names if elmo["layers"] == "all" else f"last of {names}"
     lam = f", lambda {elmo['lambda']:g}" if "lambda" in elmo else ""
     norm = ", layer norm" if elmo.get("layer_norm") else ""
     return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}{norm}"
@@ -94,7 +107,7 @@ def describe_method(config: RunConfig, fingerprint: str | None = None) -> str:
     """
     encoder = " ".join(filter(None, [config.encoder.full_name, (fingerprint or "")[:DIGITS]]))
     encoder += ", fine-tuned" if config.tuning.text == "task" else ""
-    parts = [describe_elmo(reduce_elmo(config.elmo.model_dump(by_alias=True)), encoder)]
+    parts = [describe_elmo(reduce_elmo(known_elmo(config)), encoder)]
     if config.words.kind == "none" and config.task.words.get("kind") != "none":
         parts.append("no word vectors")
     if config.data.fraction < 1:

@@ -250,6 +250,7 @@ class EncoderConfig(Config):
     plugin: str  # dotted path of the encoder's class
     untrained: bool = False  # a twin with random weights, as a control
     device: str = "cpu"  # where it computes; not part of an identity
+    layers: tuple[int, ...] | None = None  # the layers that runs may read; null: all
     named_after: str | None = None  # the setting that says which one: a path or an identifier
 
     @property
@@ -300,9 +301,13 @@ class EvaluateConfig(Config):
     splits: Literal["all", "dev"]
 
 
+StoredType = Literal["float16", "float32", "int8"]
+
+
 class StoreConfig(Config):
     mode: Literal["disk", "ram", "off"]
-    dtype: Literal["float16", "float32"]
+    dtype: StoredType
+    layers: Literal["read", "all"] | tuple[int, ...] = "read"  # stored when something must be encoded
 
 
 class TrainerConfig(Config):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from elmo_bench.conditions import leave_out, reduce_elmo
+from elmo_bench.conditions import known_elmo, leave_out, reduce_elmo
 from elmo_bench.config import RunConfig
 from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
@@ -25,6 +25,7 @@ NOT_PART_OF_A_CONDITION = (
     "trainer.threads",
     "trainer.checkpoint_seconds",
     "store.mode",  # every mode gives the same values; the dtype does not
+    "store.layers",  # for other runs
     "task.plugin",  # the location of the code; the task's name and version identify what it computes
     "task.sources",  # the content of the files that they name is hashed
     "task.elmo",  # defaults, already resolved into `elmo`
@@ -64,7 +65,7 @@ def identify(
         if not values["task"]["training"][key]:
             values["task"]["training"].pop(key)
     values["task"]["settings"] = leave_out(config.task.settings, config.task.as_before)
-    values["elmo"] = reduce_elmo(values["elmo"])
+    values["elmo"] = reduce_elmo(known_elmo(config))
     if config.elmo.where == "none":
         values.pop("store")
         encoder = None

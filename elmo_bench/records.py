@@ -99,7 +99,7 @@ class Record(BaseModel):
     slope: float | None = None  # of dev over the last evaluations, in points per evaluation
     updates: int | None = None
     notes: list[str] | None = None  # what captions say of corpus and settings; older records do not have it
-    learnt: dict[str, Any]  # layer weights s and gamma by injection point
+    learnt: dict[str, Any]  # layers with their weights s, and gamma, by injection point
     words: dict[str, Any]  # coverage of the word vectors
     hashes: dict[str, str]  # sha256 of data splits, predictions, counts, trained weights
     parameters: dict[str, int]
@@ -114,6 +114,15 @@ class Record(BaseModel):
         if "test" not in self.scores:
             return "without test scores (evaluate.splits=dev)"
         return None
+
+    def layer_weights(self, place: str) -> dict[int, float]:
+        """The weights of a mix by the encoder's number of the layer; none where a run has a single layer."""
+        learnt = self.learnt.get(place)
+        if not learnt or self.identity["elmo"].get("layers") != "all":
+            return {}
+        weights = learnt["weights"]
+        layers = learnt.get("layers", range(len(weights)))  # older records have all layers
+        return dict(zip(layers, weights, strict=True))
 
 
 class EnsembleMember(BaseModel):

@@ -27,6 +27,8 @@ def condition(
         ("elmo.layer_norm=true",),
         ("elmo.gamma=fixed",),
         ("store.dtype=float32",),
+        ("encoder.layers=[0]",),
+        ("store.layers=all",),
         ("paths.runs=elsewhere", "tracking=wandb", "trainer.threads=1", "force=true", "store.mode=ram"),
     ],
 )
@@ -42,6 +44,19 @@ def test_the_order_of_overrides_does_not_matter() -> None:
     assert condition("elmo.lambda=0.5", "elmo.layer_norm=true") == condition(
         "elmo.layer_norm=true", "elmo.lambda=0.5"
     )
+
+
+def test_the_layers_of_an_encoder_count_only_if_they_are_given_and_read() -> None:
+    assert "encoder_layers" not in identify(run_config("task=ner"), 1, DATA, "e", None)["elmo"]
+    some = condition("encoder.layers=[0,2]")
+    assert some != condition()
+    assert some == condition("encoder.layers=[2,0]") != condition("encoder.layers=[0,1]")
+    assert condition("encoder.layers=[0,2]", "elmo.layers=2") == condition("elmo.layers=2")
+    assert condition("encoder.layers=[0,1]", "elmo=last") != condition("elmo=last")
+
+
+def test_what_else_is_stored_does_not_matter() -> None:
+    assert condition("store.layers=all") == condition("store.layers=[1]") == condition()
 
 
 @pytest.mark.parametrize("override", ["elmo.lambda=0.5", "elmo.layer_norm=true"])
@@ -76,6 +91,7 @@ def test_paths_and_devices_are_not_part_of_the_condition() -> None:
         "limit=10",
         "debug=fast",
         "store.dtype=float32",
+        "store.dtype=int8",
         "trainer.precision=bf16-mixed",
         "task.training.epochs=3",
         "task.training.optimiser.lr=0.1",

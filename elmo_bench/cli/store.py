@@ -6,7 +6,8 @@ import argparse
 import time
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
-from elmo_bench.encoders.shards import in_units, list_units, remove_unit
+from elmo_bench.encoders.layers import spell_numbers
+from elmo_bench.encoders.shards import UnitSummary, in_units, list_units, remove_unit
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
@@ -24,6 +25,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     cleaning = actions.add_parser("clean", help="delete units; what a run needs is computed again")
     which = cleaning.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="delete all units")
+    which.add_argument("--outdated", action="store_true", help="units of other versions, which no run reads")
     which.add_argument("--encoder", metavar="NAME", help="units of one encoder, by name or fingerprint")
     cleaning.set_defaults(act=clean)
 
@@ -40,11 +42,11 @@ def show(arguments: argparse.Namespace) -> None:
     if not units:
         print(f"nothing is stored in {root}")
         return
-    rows = [("encoder", "fingerprint", "data", "dtype", "size", "age", "")]
+    rows = [("encoder", "fingerprint", "data", "dtype", "layers", "size", "age", "")]
     for unit in units:
         old = age(time.time() - unit.modified)
-        state = "" if unit.complete else "incomplete"
-        names = (unit.encoder, unit.fingerprint[:12], unit.data, unit.dtype)
+        state = "" if unit.state == "complete" else unit.state
+        names = (unit.encoder, unit.fingerprint[:12], unit.data, unit.dtype, spell_numbers(unit.layers))
         rows.append((*names, in_units(unit.bytes), old, state))
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     for row in rows:
@@ -57,10 +59,8 @@ def clean(arguments: argparse.Namespace) -> None:
     root = read_paths(arguments).cache / STORE
     units = list_units(root)
     name = arguments.encoder
-    chosen = [
-        unit for unit in units if arguments.all or unit.encoder == name or unit.fingerprint.startswith(name)
-    ]
-    if units and not chosen:
+    chosen = [unit for unit in units if is_chosen(unit, arguments)]
+    if units and not chosen and name:
         known = ", ".join(sorted({f"{unit.encoder} ({unit.fingerprint[:12]})" for unit in units}))
         raise UsageError(f"--encoder {name}: nothing is stored for it; the store has {known}")
     freed = 0
@@ -70,6 +70,14 @@ def clean(arguments: argparse.Namespace) -> None:
         else:
             print(f"{unit.directory} is being filled by another process and is kept")
     print(f"{in_units(freed)} freed in {root}")
+
+
+def is_chosen(unit: UnitSummary, arguments: argparse.Namespace) -> bool:
+    """Whether a unit is to be deleted."""
+    if arguments.outdated:
+        return unit.state == "outdated"
+    name = arguments.encoder
+    return name is None or unit.encoder == name or unit.fingerprint.startswith(name)
 
 
 def age(seconds: float) -> str:

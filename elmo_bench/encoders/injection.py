@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import torch
 from torch import Tensor, nn
@@ -15,13 +16,17 @@ PLACES = {"none": (), "input": ("input",), "output": ("output",), "both": ("inpu
 
 
 class Injection(nn.Module):
-    """One scalar mix per injection point, shared by all streams; an unused point has width 0."""
+    """One scalar mix per injection point, shared by all streams; an unused point has width 0.
 
-    def __init__(self, elmo: ElmoConfig, layer_count: int, dim: int) -> None:
+    `layers` are the numbers of the layers that streams have (`encoders.layers.layers_read`).
+    """
+
+    def __init__(self, elmo: ElmoConfig, layers: Sequence[int], dim: int) -> None:
         super().__init__()
+        self.layers = tuple(layers)
         self.mixes = nn.ModuleDict(
             {
-                place: ScalarMix(layer_count, elmo.layers, elmo.layer_norm, elmo.dropout, elmo.gamma)
+                place: ScalarMix(len(layers), elmo.layers == "all", elmo.layer_norm, elmo.dropout, elmo.gamma)
                 for place in PLACES[elmo.where]
             }
         )
@@ -40,10 +45,14 @@ class Injection(nn.Module):
         """Σ ‖w‖² over the injection points, to be multiplied by λ."""
         return sum((mix.penalty() for mix in self._each().values()), start=torch.zeros(()))
 
-    def learnt(self) -> dict[str, dict[str, list[float] | float]]:
-        """s = softmax(w) and γ of every injection point, for the record."""
+    def learnt(self) -> dict[str, dict[str, Any]]:
+        """s = softmax(w) with the numbers of its layers, and γ, of every injection point, for the record."""
         return {
-            place: {"weights": mix.weights(), "gamma": float(mix.gamma.detach())}
+            place: {
+                "layers": list(self.layers),
+                "weights": mix.weights(),
+                "gamma": float(mix.gamma.detach()),
+            }
             for place, mix in self._each().items()
         }
 

@@ -2,37 +2,35 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Any, Literal
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 
 from elmo_bench.nn.dropout import Dropout
-from elmo_bench.types import UsageError
 
 EPSILON = 1e-12
 
 
 class ScalarMix(nn.Module):
-    """One (w, γ): a weighted sum of all layers, or one chosen layer scaled by γ."""
+    """One (w, γ): a weighted sum of layers, or one layer scaled by γ."""
 
     gamma: Tensor
 
     def __init__(
         self,
         layer_count: int,
-        layers: Literal["all", "last"] | int = "all",
+        mixes: bool = True,
         layer_norm: bool = False,
         dropout: float = 0.0,
         gamma: Literal["learned", "fixed"] = "learned",
     ) -> None:
         super().__init__()
-        self.layer_count = layer_count
-        self.only = chosen_layer(layers, layer_count)
         # Without a mix there is nothing to normalise: the authors' code returns the layer itself (bilm-tf,
         # weight_layers with use_top_only), and so does "last only" in the paper.
-        self.layer_norm = layer_norm and self.only is None
-        self.w = nn.Parameter(torch.zeros(layer_count)) if self.only is None else None
+        self.layer_norm = layer_norm and mixes
+        self.w = nn.Parameter(torch.zeros(layer_count)) if mixes else None
         if gamma == "learned":
             self.gamma = nn.Parameter(torch.ones(()))
         else:
@@ -42,45 +40,83 @@ class ScalarMix(nn.Module):
     def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
         """(rows, layers, time, dim), (rows, time) -> (rows, time, dim)"""
         if self.w is None:
-            mixed = self.gamma * layers[:, self.only].to(self.gamma.dtype)  # (rows, time, dim)
+            mixed = self.gamma * layers.squeeze(1).to(self.gamma.dtype)  # (rows, time, dim)
+        elif self.layer_norm:
+            mixed = self._mix_normalised(layers, mask, self.gamma * self.w.softmax(dim=0))
         else:
-            layers = layers.to(self.gamma.dtype)
-            if self.layer_norm:
-                layers = normalise(layers, mask)
-            mixed = torch.tensordot(self.gamma * self.w.softmax(dim=0), layers, dims=([0], [1]))
+            mixed = weigh(layers, self.gamma * self.w.softmax(dim=0))
         dropped: Tensor = self.dropout(mixed)
         return dropped
+
+    def _mix_normalised(self, layers: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+        """Σ_j a_j (h_j - m_j) / d_j as (Σ_j b_j h_j) - (Σ_j b_j m_j) with b_j = a_j / d_j, without copies."""
+        mean, scale = moments(layers, mask, weights.dtype)
+        weights = weights * scale
+        centred = weigh(layers, weights) - weights @ mean
+        return centred * mask[:, :, None].to(centred.dtype)  # padding stays zero
 
     def penalty(self) -> Tensor:
         """‖w‖², to be multiplied by λ; 0 if one layer was chosen, because then there is no w."""
         return self.gamma.new_zeros(()) if self.w is None else self.w.square().sum()
 
     def weights(self) -> list[float]:
-        """s, one weight per layer of the encoder."""
+        """s, one weight per layer; without a mix the one layer has all."""
         if self.w is None:
-            return [float(layer == self.only) for layer in range(self.layer_count)]
+            return [1.0]
         return [float(share) for share in self.w.detach().softmax(dim=0)]
 
 
-def chosen_layer(layers: Literal["all", "last"] | int, layer_count: int) -> int | None:
-    """The index that `elmo.layers` names, checked against the encoder; None for all of them."""
-    if layers == "all":
-        return None
-    if layers == "last":
-        return layer_count - 1
-    if layers in range(layer_count):
-        return layers
-    raise UsageError(
-        f"elmo.layers={layers} does not exist: this encoder has layers 0 to {layer_count - 1}; "
-        f"give all, last or one of these indices"
-    )
+def weigh(layers: Tensor, weights: Tensor) -> Tensor:
+    """(rows, layers, time, dim), (layers,) -> (rows, time, dim) in the dtype of the weights.
+
+    It is differentiable in the weights only, because the layers are frozen.
+    """
+    weighed: Tensor = _WeightedSum.apply(layers, weights)  # type: ignore[no-untyped-call]
+    return weighed
+
+
+class _WeightedSum(torch.autograd.Function):
+    """Y = Σ_j a_j h_j. With G the gradient of Y, that of a_j is Σ G h_j over rows, time and dim.
+
+    The layers are converted row by row, in both directions. Autograd would keep all of them in the dtype of
+    the weights, which is twice what is stored.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, layers: Tensor, weights: Tensor) -> Tensor:
+        ctx.save_for_backward(layers, weights)
+        rows, _, time, dim = layers.shape
+        weighed = weights.new_empty(rows, time, dim)
+        with torch.autocast(layers.device.type, enabled=False):
+            for row, target in zip(layers, weighed, strict=True):
+                torch.mv(row.to(weights.dtype).flatten(1).T, weights, out=target.view(-1))
+        return weighed
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[None, Tensor]:
+        layers, weights = ctx.saved_tensors
+        total = torch.zeros_like(weights)
+        with torch.autocast(layers.device.type, enabled=False):
+            for row, above in zip(layers, gradient, strict=True):
+                total.addmv_(row.to(weights.dtype).flatten(1), above.reshape(-1))
+        return None, total
 
 
 def normalise(layers: Tensor, mask: Tensor) -> Tensor:
     """Centre and scale each layer by one mean and variance over the batch's real tokens × dims."""
-    real = mask[:, None, :, None].to(layers.dtype)  # (rows, 1, time, 1)
-    values = real.sum().clamp(min=1) * layers.shape[-1]
-    mean = (layers * real).sum(dim=(0, 2, 3), keepdim=True) / values  # (1, layers, 1, 1)
-    centred = (layers - mean) * real  # padding stays zero
-    variance = centred.square().sum(dim=(0, 2, 3), keepdim=True) / values  # (1, layers, 1, 1)
-    return centred * (variance + EPSILON).rsqrt()
+    mean, scale = (each[:, None, None] for each in moments(layers, mask, layers.dtype))  # (layers, 1, 1)
+    return (layers - mean) * scale * mask[:, None, :, None].to(layers.dtype)  # padding stays zero
+
+
+def moments(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
+    """Mean and 1 / deviation of each layer over the batch's real tokens × dims, both (layers,)."""
+    values = mask.sum().clamp(min=1).to(dtype) * layers.shape[-1]
+    total = torch.zeros(layers.shape[1], dtype=dtype, device=layers.device)
+    for row, real in zip(layers, mask, strict=True):
+        total += row[:, real].to(dtype).sum(dim=(1, 2))
+    mean = total / values
+    squares = torch.zeros_like(total)
+    for row, real in zip(layers, mask, strict=True):
+        squares += (row[:, real].to(dtype) - mean[:, None, None]).square().sum(dim=(1, 2))
+    return mean, (squares / values + EPSILON).rsqrt()

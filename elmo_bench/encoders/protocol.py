@@ -35,6 +35,11 @@ class EncoderCard:
     repeats_halves: bool = False  # layer 0 is [x; x], as the biLM's context-free layer is; stored once
     parameters: int | None = None  # number of weights, if known
 
+    @property
+    def layers(self) -> tuple[int, ...]:
+        """The numbers of all layers."""
+        return tuple(range(self.layer_count))
+
 
 class Encoder(Protocol):
     """A loaded, frozen encoder; the same sentences in one call give bit-identical layers."""

@@ -1,7 +1,8 @@
 """The files of a store: shards that are either complete or absent, each with a checksum file.
 
-One unit is one directory: `unit.json` describes its content, `00000.npy` is a flat array, and `00000.sha256`
-is that file's checksum in the form `sha256sum -c` reads. A shard without a checksum is ignored.
+One unit is one directory: `unit.json` describes its content, `00000-layer2.npy` has one row for every token
+of shard 0, and `00000-layer2.sha256` is that file's checksum in the form `sha256sum -c` reads. A file without
+a checksum is ignored. Each layer has its own files, so that a run fills, verifies and reads only its layers.
 """
 
 from __future__ import annotations
@@ -9,92 +10,116 @@ from __future__ import annotations
 import hashlib
 import io
 import json
-from collections.abc import Callable, Iterator, Mapping, Sequence
+import os
+import re
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
-from numpy.typing import NDArray
+import torch
 
+from elmo_bench.encoders.rows import Rows
 from elmo_bench.files import immediate_lock, remove_leftovers, waiting_lock, write_atomically
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import BenchError, BusyError
 
-FORMAT = 1
+FORMAT = 2
 """Increase it when the plan or the file format of a unit changes."""
 
-Values = NDArray[np.floating[Any]]
+CHECKSUM = re.compile(r"\d+-layer(\d+)\.sha256")
+ABSENT = "not there"  # a fault that needs no remark: the file is still to be made
+
+
+class Part(NamedTuple):
+    """One file of a unit: the rows of one layer for the sentences of one shard."""
+
+    shard: int
+    layer: int
+
+    @property
+    def name(self) -> str:
+        return f"{self.shard:05d}-layer{self.layer}"
 
 
 @dataclass(frozen=True)
 class UnitFiles:
-    """One directory of shards, made for one identity and one plan."""
+    """One directory of files, made for one identity and one plan."""
 
     directory: Path
     identity: Mapping[str, Any]  # everything that decides the bytes
     about: Mapping[str, Any]  # for display: names and sizes
-    sizes: Sequence[int]  # values per shard
-    dtype: np.dtype[Any]
+    tokens: Sequence[int]  # of each shard
+    dtypes: Sequence[np.dtype[np.void]]  # of the rows of each layer
 
     @classmethod
     def below(
-        cls, root: Path, identity: Mapping[str, Any], about: Mapping[str, Any], sizes: Sequence[int]
+        cls,
+        root: Path,
+        identity: Mapping[str, Any],
+        about: Mapping[str, Any],
+        tokens: Sequence[int],
+        dtypes: Sequence[np.dtype[np.void]],
     ) -> UnitFiles:
         """The unit of an identity; the hash of the identity is the directory's name."""
-        directory = root / hash_value(identity)[:24]
-        return cls(directory, identity, about, sizes, np.dtype(identity["dtype"]))
+        return cls(root / hash_value(identity)[:24], identity, about, tokens, dtypes)
 
-    def faults(self, numbers: Sequence[int]) -> dict[int, str]:
-        """The faults of the unusable shards, found by reading every byte."""
-        reason = self._wrong_description()
+    def faults(self, parts: Iterable[Part]) -> dict[Part, str]:
+        """The faults of the unusable files, found by reading every byte."""
+        parts, reason = list(parts), self.wrong_description()
         if reason:
-            return dict.fromkeys(numbers, reason)
+            return dict.fromkeys(parts, reason)
         with ThreadPoolExecutor() as pool:
-            found = pool.map(self._fault, numbers)
-            return {number: fault for number, fault in zip(numbers, found, strict=True) if fault}
+            found = pool.map(self._fault, parts)
+            return {part: fault for part, fault in zip(parts, found, strict=True) if fault}
 
     def begin(self) -> None:
-        """Prepare the directory for writing; remove shards that have another description."""
+        """Prepare the directory for writing; remove files that have another description."""
         try:
             self.directory.mkdir(exist_ok=True)
         except OSError as error:
             raise _unwritable(self.directory, error) from error
         remove_leftovers(self.directory)
-        if self._wrong_description():
+        if self.wrong_description():
             for path in [*self.directory.glob("*.sha256"), *self.directory.glob("*.npy")]:
                 path.unlink(missing_ok=True)
         description = {"format": FORMAT, **self.identity, "about": self.about}
         _write(self.directory / "unit.json", json.dumps(description, indent=1).encode())
 
-    def write(self, number: int, values: Values) -> None:
-        """Write one shard, then its checksum."""
-        path = self._path(number)
+    def write(self, part: Part, rows: Rows) -> None:
+        """Write one file, then its checksum."""
+        path = self._path(part)
         header = io.BytesIO()
-        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(values))
-        content = np.ascontiguousarray(values).data.cast("B")
+        np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(rows))
+        content = np.ascontiguousarray(rows).view(np.uint8).data
         digest = hashlib.sha256(header.getvalue())
         digest.update(content)
         _write(path, header.getvalue(), content)
         _write(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
 
-    def map(self, number: int) -> Values:
-        """One shard as a memory-mapped array."""
-        # Copy on write, because torch refuses read-only memory; this package never writes to it.
-        values: Values = np.load(self._path(number), mmap_mode="c", allow_pickle=False)
-        return values.view(np.ndarray)
+    def map(self, part: Part) -> Rows:
+        """One file as a memory-mapped array."""
+        # numpy keeps a file descriptor for every map, torch keeps none; a unit may have thousands of files.
+        # Torch copies on write, because it refuses read-only memory; this package never writes to it.
+        path, dtype = self._path(part), self.dtypes[part.layer]
+        size = path.stat().st_size
+        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
+        return content[size - self.tokens[part.shard] * dtype.itemsize :].view(dtype)
 
-    def _path(self, number: int) -> Path:
-        return self.directory / f"{number:05d}.npy"
+    def _path(self, part: Part) -> Path:
+        return self.directory / f"{part.name}.npy"
 
-    def _wrong_description(self) -> str | None:
+    def wrong_description(self) -> str | None:
+        """Why no file of the directory may be used; None if the directory is this unit."""
         path = self.directory / "unit.json"
         try:
             found = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
-            return "unit.json is missing" if any(self.directory.glob("*.npy")) else "not there"
+            return "unit.json is missing" if any(self.directory.glob("*.npy")) else ABSENT
         except (OSError, ValueError):
             return "unit.json is damaged"
         if not isinstance(found, dict) or found.get("format") != FORMAT:
@@ -102,18 +127,22 @@ class UnitFiles:
         differing = [key for key, value in self.identity.items() if found.get(key) != value]
         return f"made with a different {differing[0]}" if differing else None
 
-    def _fault(self, number: int) -> str | None:
-        path, checksum = self._path(number), self._path(number).with_suffix(".sha256")
+    def _fault(self, part: Part) -> str | None:
+        path, checksum = self._path(part), self._path(part).with_suffix(".sha256")
         if not (path.exists() and checksum.exists()):
-            return "without a checksum" if path.exists() else "missing" if checksum.exists() else "not there"
+            return "without a checksum" if path.exists() else "missing" if checksum.exists() else ABSENT
         try:
             recorded = checksum.read_text(errors="replace")
             if recorded != f"{hash_file(path)}  {path.name}\n":
                 return "checksum differs"
-            values = self.map(number)
+            with path.open("rb") as file:
+                np.lib.format.read_magic(file)
+                shape, _, dtype = np.lib.format.read_array_header_1_0(file)
+                content = os.fstat(file.fileno()).st_size - file.tell()
         except (OSError, ValueError) as error:
             return f"cannot be read: {error}"
-        fits = values.shape == (self.sizes[number],) and values.dtype == self.dtype
+        tokens, planned = self.tokens[part.shard], self.dtypes[part.layer]
+        fits = shape == (tokens,) and dtype == planned and content == tokens * planned.itemsize
         return None if fits else "its shape is not the planned one"
 
 
@@ -156,8 +185,9 @@ class UnitSummary:
     fingerprint: str
     data: str
     dtype: str
+    layers: tuple[int, ...]
     bytes: int
-    complete: bool
+    state: Literal["complete", "incomplete", "outdated"]  # outdated: of another version, no run reads it
     modified: float  # seconds since the epoch
 
 
@@ -199,14 +229,17 @@ def _summary(directory: Path) -> UnitSummary:
             str(about["data"] or found["data"][:12]),
             found["dtype"],
         )
-        shards = int(about["shards"])
+        shards, is_current = int(about["shards"]), found["format"] == FORMAT
     except (ValueError, KeyError, TypeError):
-        shown, shards = ("(unreadable)", "", "", ""), -1
+        shown, shards, is_current = ("(unreadable)", "", "", ""), -1, True
     files = [*directory.iterdir()]
+    checked = Counter(int(match[1]) for file in files if (match := CHECKSUM.fullmatch(file.name)))
+    is_whole = all(count == shards for count in checked.values()) and (bool(checked) or not shards)
     return UnitSummary(
         directory,
         *shown,
+        layers=tuple(sorted(checked)),
         bytes=sum(file.stat().st_size for file in files),
-        complete=sum(file.suffix == ".sha256" for file in files) == shards,
+        state="outdated" if not is_current else "complete" if is_whole else "incomplete",
         modified=path.stat().st_mtime,
     )

@@ -4,28 +4,35 @@ from __future__ import annotations
 
 import shutil
 from collections import OrderedDict
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from functools import cached_property
+from itertools import accumulate
 from pathlib import Path
 from typing import Any, Literal
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 from tqdm import tqdm
 
 from elmo_bench.commands import spell_command
+from elmo_bench.config import StoredType
+from elmo_bench.encoders.layers import spell_layers
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
-from elmo_bench.encoders.shards import UnitFiles, Values, in_units, locked
+from elmo_bench.encoders.rows import RowFormat, Rows, Vectors
+from elmo_bench.encoders.shards import ABSENT, Part, UnitFiles, in_units, locked
 from elmo_bench.types import BenchError, Log, UsageError, Words, log_to_stderr
 
-SHARD_BYTES = 64 * 2**20
+SHARD_BYTES = 64 * 2**20  # of all layers together; a shard has at least one batch of the plan
 FRESH_BYTES = 2 * 2**30  # limit of the mode `off` in memory
 
-Blocks = Callable[[int], Values]
-"""The values of one sequence, by its index in the plan: flat, one layer after the other."""
+Blocks = Callable[[int], list[Rows]]
+"""The rows of one sequence, by its index in the plan: one array for each layer that is read."""
+Wanted = Mapping[int, tuple[int, ...]]
+"""The layers to encode of some shards."""
 
 
 @dataclass(frozen=True)
@@ -35,43 +42,52 @@ class Store:
     The modes give the same bits, because all of them encode the same batches and keep the same dtype.
     `off` therefore encodes a whole batch of the plan to obtain one sentence of it. This is cheap if the
     layers of the file fit into its limit of 2 GiB, and expensive otherwise.
+
+    A store reads some of the encoder's layers, and needs and verifies the files of these only. If it has to
+    encode, it also keeps the layers `stored`, which other runs will read: an encoder computes all of them.
     """
 
     root: Path
     card: EncoderCard
     load_encoder: Callable[[], Encoder]  # called only if something must be computed
-    dtype: Literal["float16", "float32"] = "float16"
+    dtype: StoredType = "float16"
     mode: Literal["disk", "ram", "off"] = "disk"
+    layers: tuple[int, ...] | None = None  # numbers of the layers to read, from below; None: all
+    stored: tuple[int, ...] = ()  # mode `disk` only
     progress: bool = True
     log: Log = log_to_stderr
 
     def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
         """The layers of *all* sequences of a file; a run that reads a subset also opens the whole file."""
-        plan = Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes))
-        every = range(len(plan.shards))
+        # All layers count, whichever are read, so that the shards of every layer have the same sentences.
+        plan = Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes(self.card.layers)))
         if self.mode == "off":
-            blocks: Blocks = FreshBlocks(plan, self.encode)
+            blocks: Blocks = FreshBlocks(plan, self._encode)
         elif self.mode == "ram":
-            self.log(f"{self._work(plan, every)}, kept in memory")
-            blocks = StoredBlocks(plan, list(self._encode_shards(plan, every)), self.token_values)
+            wanted = dict.fromkeys(range(len(plan.shards)), self.read)
+            self.log(f"{self._work(plan, wanted)}, kept in memory")
+            blocks = StoredBlocks(plan, list(self._encode_shards(plan, wanted)))
         else:
-            blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label), self.token_values)
-        return Unit(self.card, np.dtype(self.dtype), plan, blocks)
+            blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label))
+        return Unit(self.card, [self.formats[layer] for layer in self.read], plan, blocks)
 
     @property
-    def token_values(self) -> int:
-        """The number of values stored per token; the repeated half of layer 0 is stored once."""
-        return self.card.layer_count * self.card.dim - (self.card.dim // 2 if self.card.repeats_halves else 0)
+    def read(self) -> tuple[int, ...]:
+        """The layers to read."""
+        return self.card.layers if self.layers is None else self.layers
 
-    @property
-    def token_bytes(self) -> int:
-        return self.token_values * np.dtype(self.dtype).itemsize
+    @cached_property
+    def formats(self) -> list[RowFormat]:
+        """How the rows of each layer of the encoder are stored."""
+        card = self.card
+        return [
+            RowFormat(self.dtype, card.dim, repeats_halves=card.repeats_halves and layer == 0)
+            for layer in range(card.layer_count)
+        ]
 
-    def encode(self, sentences: Sequence[Words]) -> Values:
-        """The values of one batch of the plan, sentence after sentence."""
-        values = np.empty(sum(map(len, sentences)) * self.token_values, self.dtype)
-        self._encode_into(values, sentences)
-        return values
+    def token_bytes(self, layers: Iterable[int]) -> int:
+        """The number of bytes that some layers of a token take."""
+        return sum(self.formats[layer].dtype.itemsize for layer in layers)
 
     @cached_property
     def _encoder(self) -> Encoder:
@@ -82,64 +98,74 @@ class Store:
                 raise BenchError(f"the encoder {self.card.name} should have {key} {expected}, but has {got}")
         return encoder
 
-    def _encode_into(self, values: Values, sentences: Sequence[Words]) -> None:
+    def _encode(self, sentences: Sequence[Words]) -> list[Rows]:
+        """The rows of one batch of the plan, one array for each layer to read, sentence after sentence."""
+        targets = self._allocate(self.read, sum(map(len, sentences)))
+        self._encode_into(targets, sentences)
+        return list(targets.values())
+
+    def _allocate(self, layers: Iterable[int], tokens: int) -> dict[int, Rows]:
+        return {layer: np.empty(tokens, self.formats[layer].dtype) for layer in layers}
+
+    def _encode_into(self, targets: Mapping[int, Rows], sentences: Sequence[Words]) -> None:
         answers = self._encoder.layers(sentences)
         if len(answers) != len(sentences):
             raise BenchError(f"{self.card.name} gave {len(answers)} arrays for {len(sentences)} sentences")
         start = 0
-        for words, layers in zip(sentences, answers, strict=True):
-            end = start + len(words) * self.token_values
-            self._pack(values[start:end], words, layers)
+        for words, vectors in zip(sentences, answers, strict=True):
+            self._check(words, vectors)
+            end = start + len(words)
+            for layer, rows in targets.items():
+                self._pack(layer, words, vectors[layer], rows[start:end])
             start = end
 
-    def _pack(self, block: Values, words: Words, layers: Layers) -> None:
+    def _check(self, words: Words, vectors: Layers) -> None:
         shape = (self.card.layer_count, len(words), self.card.dim)
-        if layers.shape != shape:
-            raise BenchError(f"{self.card.name} returned layers of shape {layers.shape}, expected {shape}")
-        parts = [layers]
+        if vectors.shape != shape:
+            raise BenchError(f"{self.card.name} returned layers of shape {vectors.shape}, expected {shape}")
         if self.card.repeats_halves:
-            first, second = np.split(layers[:1], 2, axis=2)
+            first, second = np.split(vectors[0], 2, axis=1)
             if not np.array_equal(first, second, equal_nan=True):
                 raise BenchError(f"layer 0 of {self.card.name} does not repeat its first half")
-            parts = [first, layers[1:]]
-        kept, start = torch.from_numpy(block), 0  # torch casts to half ten times faster than numpy
-        for part in parts:
-            kept[start : start + part.size].view(part.shape).copy_(torch.from_numpy(part))
-            start += part.size
-        if not kept.isfinite().all():
+
+    def _pack(self, layer: int, words: Words, vectors: NDArray[np.float32], rows: Rows) -> None:
+        if not self.formats[layer].pack(vectors, rows):
             raise BenchError(
                 f"{self.card.name} gives values that {self.dtype} cannot hold for {' '.join(words)[:80]!r}; "
                 f"try store.dtype=float32"
             )
 
-    def _encode_shards(self, plan: Plan, numbers: Sequence[int]) -> Iterator[Values]:
-        tokens = sum(plan.shards[number].tokens for number in numbers)
+    def _encode_shards(self, plan: Plan, wanted: Wanted) -> Iterator[dict[int, Rows]]:
+        """The rows of the layers that are wanted of each shard, by layer, shard after shard."""
+        tokens = sum(plan.shards[number].tokens for number in wanted)
         title = f"encoding with {self.card.name}"
         with tqdm(
             total=tokens, desc=title, unit=" tokens", unit_scale=True, disable=not self.progress, delay=1
         ) as bar:
-            for number in numbers:
-                values = np.empty(plan.shards[number].tokens * self.token_values, self.dtype)
+            for number, layers in wanted.items():
+                rows = self._allocate(layers, plan.shards[number].tokens)
                 start = 0
                 for batch in plan.shards[number].batches:
                     sentences = plan.sequences[batch.start : batch.stop]
-                    tokens = sum(map(len, sentences))
-                    end = start + tokens * self.token_values
-                    self._encode_into(values[start:end], sentences)
+                    end = start + sum(map(len, sentences))
+                    self._encode_into({layer: of[start:end] for layer, of in rows.items()}, sentences)
+                    bar.update(end - start)
                     start = end
-                    bar.update(tokens)
-                yield values
+                yield rows
 
-    def _on_disk(self, plan: Plan, data_fingerprint: str, label: str) -> list[Values]:
+    def _on_disk(self, plan: Plan, data_fingerprint: str, label: str) -> list[dict[int, Rows]]:
         files = self._files(plan, data_fingerprint, label)
-        every = range(len(plan.shards))
-        suspects = files.faults(every)
+        parts = [Part(number, layer) for number in range(len(plan.shards)) for layer in self.read]
+        suspects = files.faults(parts)
         if suspects:
             with locked(files.directory, self.log):
-                faults = files.faults(list(suspects))  # another process may have filled it in the meantime
+                faults = files.faults(suspects)  # another process may have filled it in the meantime
                 if faults:
                     self._fill(files, plan, faults)
-        return [files.map(number) for number in every]
+        return [
+            {layer: files.map(Part(number, layer)) for layer in self.read}
+            for number in range(len(plan.shards))
+        ]
 
     def _files(self, plan: Plan, data_fingerprint: str, label: str) -> UnitFiles:
         identity: dict[str, Any] = {
@@ -156,19 +182,20 @@ class Store:
             "shards": len(plan.shards),
             **{key: asdict(self.card)[key] for key in ("layer_count", "dim", "repeats_halves")},
         }
-        sizes = [shard.tokens * self.token_values for shard in plan.shards]
-        return UnitFiles.below(self.root, identity, about, sizes)
+        tokens = [shard.tokens for shard in plan.shards]
+        return UnitFiles.below(self.root, identity, about, tokens, [each.dtype for each in self.formats])
 
-    def _fill(self, files: UnitFiles, plan: Plan, faults: dict[int, str]) -> None:
-        numbers = sorted(faults)
-        for number in numbers:
-            if faults[number] != "not there":
-                self.log(f"store: shard {number} of {files.directory}: {faults[number]}; computing it again")
+    def _fill(self, files: UnitFiles, plan: Plan, faults: Mapping[Part, str]) -> None:
+        self._log_faults(files, faults)
+        numbers = sorted({part.shard for part in faults})
+        others = [Part(number, layer) for number in numbers for layer in set(self.stored) - set(self.read)]
+        missing = sorted([*faults, *files.faults(others)])
+        wanted = {number: tuple(part.layer for part in missing if part.shard == number) for number in numbers}
         if len(numbers) < len(plan.shards):
             self.log(f"store: {len(numbers)} of {len(plan.shards)} shards are still to be filled")
-        needed = sum(plan.shards[number].tokens for number in numbers) * self.token_bytes
+        needed = self._bytes(plan, wanted)
         free = shutil.disk_usage(self.root).free
-        work = f"{self._work(plan, numbers)}; {in_units(free)} free in {self.root}"
+        work = f"{self._work(plan, wanted)}; {in_units(free)} free in {self.root}"
         if needed > free:
             raise UsageError(
                 f"{work}: not enough space. Run with store.mode=off, free some space "
@@ -176,69 +203,108 @@ class Store:
             )
         self.log(work)
         files.begin()
-        for number, values in zip(numbers, self._encode_shards(plan, numbers), strict=True):
-            files.write(number, values)
+        for number, rows in zip(wanted, self._encode_shards(plan, wanted), strict=True):
+            for layer, of_layer in rows.items():
+                files.write(Part(number, layer), of_layer)
 
-    def _work(self, plan: Plan, numbers: Sequence[int]) -> str:
-        tokens = sum(plan.shards[number].tokens for number in numbers)
+    def _log_faults(self, files: UnitFiles, faults: Mapping[Part, str]) -> None:
+        reason = files.wrong_description()
+        if reason is None:
+            for part, fault in sorted(faults.items()):
+                if fault != ABSENT:
+                    name = f"shard {part.shard}, layer {part.layer} of {files.directory}"
+                    self.log(f"store: {name}: {fault}; computing it again")
+        elif reason != ABSENT:
+            self.log(f"store: {files.directory}: {reason}; computing it again")
+
+    def _bytes(self, plan: Plan, wanted: Wanted) -> int:
+        return sum(plan.shards[number].tokens * self.token_bytes(layers) for number, layers in wanted.items())
+
+    def _work(self, plan: Plan, wanted: Wanted) -> str:
+        tokens = sum(plan.shards[number].tokens for number in wanted)
+        size = self._bytes(plan, wanted)
+        layers = sorted(set().union(*wanted.values()))
         return (
-            f"store: {tokens:,} tokens x {self.token_bytes:,} bytes = "
-            f"{in_units(tokens * self.token_bytes)} from encoder {self.card.name}"
+            f"store: {tokens:,} tokens x {round(size / max(tokens, 1)):,} bytes = {in_units(size)} "
+            f"from encoder {self.card.name}, {self._describe_layers(layers)}"
         )
+
+    def _describe_layers(self, layers: Sequence[int]) -> str:
+        if len(layers) == self.card.layer_count:
+            return "all layers"
+        return f"{spell_layers(layers)} of {self.card.layer_count}"
 
 
 class StoredBlocks:
-    """Blocks that are stored in arrays, one array per shard."""
+    """Blocks that are stored in arrays, one array per shard and layer."""
 
-    def __init__(self, plan: Plan, shards: Sequence[Values], token_values: int) -> None:
-        self._shards = shards
+    def __init__(self, plan: Plan, shards: Sequence[Mapping[int, Rows]]) -> None:
+        self._shards = [list(shard.values()) for shard in shards]
         self._shard_of: list[int] = []
         self._bounds: list[slice] = []
         for number, shard in enumerate(plan.shards):
             start = 0
             for position in (position for batch in shard.batches for position in batch):
-                end = start + len(plan.sequences[position]) * token_values
+                end = start + len(plan.sequences[position])
                 self._shard_of.append(number)
                 self._bounds.append(slice(start, end))
                 start = end
 
-    def __call__(self, position: int) -> Values:
-        return self._shards[self._shard_of[position]][self._bounds[position]]
+    def __call__(self, position: int) -> list[Rows]:
+        bounds = self._bounds[position]
+        return [rows[bounds] for rows in self._shards[self._shard_of[position]]]
 
 
 class FreshBlocks:
     """Blocks computed on demand; the most recently used batches stay in memory."""
 
-    def __init__(self, plan: Plan, encode: Callable[[Sequence[Words]], Values]) -> None:
+    def __init__(self, plan: Plan, encode: Callable[[Sequence[Words]], list[Rows]]) -> None:
         self._plan = plan
         self._encode = encode
-        self._batches: OrderedDict[int, list[Values]] = OrderedDict()  # by first index
+        self._batches: OrderedDict[int, EncodedBatch] = OrderedDict()  # by first index
         self._bytes = 0
 
-    def __call__(self, position: int) -> Values:
+    def __call__(self, position: int) -> list[Rows]:
         batch = self._plan.batch_of(position)
         if batch.start not in self._batches:
             self._compute(batch)
         self._batches.move_to_end(batch.start)
-        return self._batches[batch.start][position - batch.start]
+        return self._batches[batch.start].of(position - batch.start)
 
     def _compute(self, batch: range) -> None:
         sentences = self._plan.sequences[batch.start : batch.stop]
-        values = self._encode(sentences)
-        ends = np.cumsum([len(words) for words in sentences])
-        self._batches[batch.start] = np.split(values, ends[:-1] * (len(values) // ends[-1]))
-        self._bytes += values.nbytes
+        ends = list(accumulate(map(len, sentences)))
+        self._batches[batch.start] = added = EncodedBatch(self._encode(sentences), ends)
+        self._bytes += added.bytes
         while self._bytes > FRESH_BYTES and len(self._batches) > 1:
             _, oldest = self._batches.popitem(last=False)
-            self._bytes -= sum(block.nbytes for block in oldest)
+            self._bytes -= oldest.bytes
+
+
+@dataclass(frozen=True)
+class EncodedBatch:
+    """The rows of each layer of a batch, and where its sentences end."""
+
+    layers: list[Rows]
+    ends: list[int]
+
+    @property
+    def bytes(self) -> int:
+        return sum(rows.nbytes for rows in self.layers)
+
+    def of(self, index: int) -> list[Rows]:
+        """The rows of one sentence."""
+        start = self.ends[index - 1] if index else 0
+        return [rows[start : self.ends[index]] for rows in self.layers]
 
 
 class Unit:
-    """The layers of one file's sequences, for any subset of them, in the store's dtype."""
+    """The layers of one file's sequences that a run reads, for any subset of the sequences."""
 
-    def __init__(self, card: EncoderCard, dtype: np.dtype[Any], plan: Plan, blocks: Blocks) -> None:
+    def __init__(self, card: EncoderCard, formats: Sequence[RowFormat], plan: Plan, blocks: Blocks) -> None:
         self.card = card
-        self.dtype = dtype
+        self.formats = formats  # one per layer that is read
+        self.dtype = formats[0].served
         self._positions = {words: position for position, words in enumerate(plan.sequences)}
         self._blocks = blocks
 
@@ -251,26 +317,19 @@ class Unit:
         """(rows, layers, time, dim) with zeros at the padding, and (rows, time), true at real tokens."""
         lengths = np.array([len(words) for words in sentences], dtype=np.int64)
         time = int(lengths.max(initial=0))
-        layers = np.zeros((len(sentences), self.card.layer_count, time, self.card.dim), self.dtype)
+        layers = np.zeros((len(sentences), len(self.formats), time, self.card.dim), self.dtype)
         for row, words in zip(layers, sentences, strict=True):
             if words:
                 self._copy(words, row[:, : len(words)])
         mask = np.arange(time) < lengths[:, None]  # (rows, time)
         return torch.from_numpy(layers), torch.from_numpy(mask)
 
-    def _copy(self, words: Words, target: Values) -> None:
+    def _copy(self, words: Words, target: Vectors) -> None:
         position = self._positions.get(words)
         if position is None:
             raise BenchError(
                 f"the store was not opened for the sentence {' '.join(words)[:80]!r}; "
                 f"open it with every sentence of the file"
             )
-        block, (layers, time, dim) = self._blocks(position), target.shape
-        if not self.card.repeats_halves:
-            target[...] = block.reshape(layers, time, dim)
-            return
-        half = time * dim // 2
-        first = block[:half].reshape(time, dim // 2)
-        target[0, :, : dim // 2] = first
-        target[0, :, dim // 2 :] = first
-        target[1:] = block[half:].reshape(layers - 1, time, dim)
+        for form, rows, vectors in zip(self.formats, self._blocks(position), target, strict=True):
+            form.unpack(rows, vectors)

@@ -79,17 +79,12 @@ def measure_updates(finding: FindingConfig, sides: Sides, referee: Referee) -> E
 def measure_layer_weight(finding: FindingConfig, sides: Sides, referee: Referee) -> Effect | None:
     """By how much one layer weighs more than the heaviest of the others."""
     place, layer = finding.place, finding.layer
-    runs = [run for run in sides.second.values() if layer < len(_weights(run, place))]
+    runs = [run for run in sides.second.values() if layer in run.record.layer_weights(place)]
     if not runs:
         return None
-    weights = [_weights(run, place) for run in runs]
-    ahead = [row[layer] - max(row[:layer] + row[layer + 1 :]) for row in weights]
+    weights = [run.record.layer_weights(place) for run in runs]
+    ahead = [row[layer] - max(row[other] for other in row if other != layer) for row in weights]
     return _over_seeds(ahead, runs, [run.seed for run in runs], None, mean(row[layer] for row in weights))
-
-
-def _weights(run: Run, place: str) -> list[float]:
-    """The layer weights learnt at a place; none where a run has a single layer, or ELMo elsewhere."""
-    return list((run.record.learnt.get(place) or {}).get("weights", ()))
 
 
 MEASURES: dict[str, Callable[[FindingConfig, Sides, Referee], Effect | None]] = {

@@ -91,7 +91,7 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
             facts: list[str] = []
             for task in inputs.tasks.values():
                 seeds = inputs.of_task(block, task).find(PAPER)
-                if runs := [run for run in seeds.values() if _weights(run, place)]:
+                if runs := [run for run in seeds.values() if run.record.layer_weights(place)]:
                     learnt[task.title] = runs
                     facts += facts_of(task, block, runs)
             if learnt:
@@ -102,20 +102,13 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
-def _weights(run: Run, place: str) -> list[float]:
-    """The weights that a run learnt at a place; none where it has a single layer."""
-    record = run.record
-    mixes = record.identity["elmo"]["layers"] == "all"
-    return list((record.learnt.get(place) or {}).get("weights", ())) if mixes else []
-
-
 def name_layers(learnt: Learnt, place: str) -> list[str]:
     """From below; the layers of an encoder that is no biLM, or of another depth, have numbers."""
     run = next(iter(learnt.values()))[0]
-    count = len(_weights(run, place))
+    layers = list(run.record.layer_weights(place))
     plugin = run.record.config.get("encoder", {}).get("plugin", OURS)  # older records have ours
-    is_bilm = plugin.startswith(OURS) and count == len(LOWEST)
-    return list(LOWEST) if is_bilm else [f"layer {number}" for number in range(count)]
+    is_bilm = plugin.startswith(OURS) and layers == list(range(len(LOWEST)))
+    return list(LOWEST) if is_bilm else [f"layer {number}" for number in layers]
 
 
 def _weight_map(name: str, caption: str, place: str, learnt: Learnt) -> Figure:
@@ -130,7 +123,7 @@ def _weight_map(name: str, caption: str, place: str, learnt: Learnt) -> Figure:
 
 def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
     """The weights of every layer over the runs."""
-    return list(zip(*(_weights(run, place) for run in runs), strict=True))
+    return list(zip(*(run.record.layer_weights(place).values() for run in runs), strict=True))
 
 
 def _weight_table(name: str, caption: str, place: str, block: Block, learnt: Learnt) -> Table:

@@ -14,6 +14,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_bench.encoders.injection import Injection
+from elmo_bench.encoders.layers import layers_read, layers_stored, spell_layers
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.shards import in_units
@@ -116,6 +117,11 @@ class Inspection:
         found, _ = find_run_encoder(config, self.log)
         return found.card
 
+    @cached_property
+    def layers(self) -> tuple[int, ...]:
+        """The layers of the encoder that the run reads."""
+        return layers_read(self.config, self.card.layer_count) if self.card else ()
+
     def _describe_task(self) -> list[str]:
         return [f"{self.config.task.plugin}, version {self.task.version}, metric {self.task.metric}"]
 
@@ -168,11 +174,13 @@ class Inspection:
         if card is None:
             return ["none: this is the baseline"]
         later = "" if card.fingerprint else "; it will be pre-trained when first needed"
-        return [f"{card.name}: layers 0 to {card.layer_count - 1}, {card.dim} dimensions{later}"]
+        every = spell_layers(range(card.layer_count))
+        read = "" if len(self.layers) == card.layer_count else f"; the run reads {spell_layers(self.layers)}"
+        return [f"{card.name}: {every}, {card.dim} dimensions{read}{later}"]
 
     def _describe_head(self) -> list[str]:
         card, config = self.card, self.config
-        injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
+        injection = Injection(config.elmo, self.layers, card.dim if card else 0)
         vocabularies = Vocabularies(self.table, self.named)
         for rows in self.examples.values():
             for row in rows[:INDEXED]:
@@ -190,13 +198,18 @@ class Inspection:
         card, config = self.card, self.config
         if card is None:
             return ["nothing is encoded"]
-        store = Store(config.paths.cache / "store", card, _refuse, dtype=config.store.dtype)
+        stored = layers_stored(config, card.layer_count)
+        store = Store(config.paths.cache / "store", card, _refuse, config.store.dtype)
         rows = self.examples if config.limit else self.everything
         plans = [Plan.make(sentences_of(self.task, split), SHARD_BYTES) for split in rows.values()]
         tokens = sum(plan.tokens for plan in plans)
-        needed = tokens * store.token_bytes
+        token_bytes = store.token_bytes(stored)
+        needed = tokens * token_bytes
         free = shutil.disk_usage(nearest_directory(config.paths.cache)).free
-        line = f"{tokens:,} tokens x {store.token_bytes:,} bytes = {in_units(needed)}; {in_units(free)} free"
+        line = (
+            f"{tokens:,} tokens x {token_bytes:,} bytes = {in_units(needed)} "
+            f"for {spell_layers(stored)}; {in_units(free)} free"
+        )
         if config.store.mode == "disk" and needed > free:
             raise UsageError(f"{line}: it may not fit; use store.mode=off or paths.cache=DIR")
         return [f"{line} (mode {config.store.mode}; stored layers are not computed again)"]

@@ -101,7 +101,7 @@ def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabulari
     """Head and injection with initial weights that depend only on the seed."""
     torch.manual_seed(seed_at(config.seed, -1))
     card = prepared.encoder.card if prepared.encoder else None
-    injection = Injection(config.elmo, card.layer_count if card else 0, card.dim if card else 0)
+    injection = Injection(config.elmo, prepared.layers, card.dim if card else 0)
     head = prepared.task.build_head(vocabularies, injection.widths)
     return TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed)
 
@@ -231,8 +231,9 @@ def describe_facts(config: RunConfig, prepared: Prepared, material: Material) ->
     """What the encoder of a run costs; nothing where it has none."""
     if prepared.encoder is None:
         return None
-    token_bytes = build_store(config, prepared.encoder, log_to_stderr).token_bytes
-    return describe_encoder(config, prepared.encoder.card, token_bytes, material.stopwatch)
+    card = prepared.encoder.card
+    store = build_store(config, prepared.encoder, prepared.layers, prepared.layers, log_to_stderr)
+    return describe_encoder(config, card, store.token_bytes(card.layers), material.stopwatch)
 
 
 def _columns(row: dict[str, float], metric: str) -> list[str]:

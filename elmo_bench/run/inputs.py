@@ -9,6 +9,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors_once, word_table
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.encoders.layers import layers_stored
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
 from elmo_bench.run.batches import LayerSource, no_layers
@@ -95,17 +96,22 @@ def open_layers(
     if prepared.encoder is None:
         return no_layers
     label = f"{config.task.name} {prepared.corpus.name} {split}"
-    store = build_store(config, prepared.encoder, log)
+    layers = layers_stored(config, prepared.encoder.card.layer_count)
+    store = build_store(config, prepared.encoder, prepared.layers, layers, log)
     return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch
 
 
-def build_store(config: RunConfig, encoder: FoundEncoder, log: Log) -> Store:
-    """The configured store of an encoder's layers."""
+def build_store(
+    config: RunConfig, encoder: FoundEncoder, layers: Sequence[int], stored: Sequence[int], log: Log
+) -> Store:
+    """The configured store of an encoder's layers: those to read, and those to store if it must encode."""
     return Store(
         config.paths.cache / "store",
         encoder.card,
         encoder.load,
         dtype=config.store.dtype,
         mode=config.store.mode,
+        layers=tuple(layers),
+        stored=tuple(stored),
         log=log,
     )

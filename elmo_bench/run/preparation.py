@@ -8,6 +8,7 @@ from typing import Any
 
 from elmo_bench import sources
 from elmo_bench.config import RunConfig
+from elmo_bench.encoders.layers import layers_read
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.identity import condition_of, identify
@@ -27,6 +28,7 @@ class Prepared:
     corpus: Corpus
     data_sha256: dict[str, str]  # by split
     encoder: FoundEncoder | None
+    layers: tuple[int, ...]  # of the encoder, that the run reads
     tuned: TunedEncoder | None  # if the encoder is fine-tuned for this run
     identity: dict[str, Any]
     condition: str
@@ -39,12 +41,14 @@ def prepare(config: RunConfig, log: Log) -> Prepared:
     corpus = find_corpus(config, log)
     words = hash_words(config)
     encoder, tuned = None, None
+    layers: tuple[int, ...] = ()
     if config.elmo.where != "none":
         encoder, tuned = find_run_encoder(config, log)
+        layers = layers_read(config, encoder.card.layer_count)
     data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
     directory = run_directory(config, identity)
-    return Prepared(task, corpus, data, encoder, tuned, identity, condition_of(identity), directory)
+    return Prepared(task, corpus, data, encoder, layers, tuned, identity, condition_of(identity), directory)
 
 
 def find_corpus(config: RunConfig, log: Log) -> Corpus:
@@ -62,7 +66,9 @@ def foresee(config: RunConfig, log: Log) -> Path:
     encoder = None
     if config.elmo.where != "none":
         planned = plan_run_encoder(config, log)
-        encoder = planned.directory.name if planned else find_run_encoder(config, log)[0].card.fingerprint
+        card = planned.card if planned else find_run_encoder(config, log)[0].card
+        layers_read(config, card.layer_count)  # fails if one does not exist
+        encoder = planned.directory.name if planned else card.fingerprint
     version, data = find_version(config.task), find_corpus(config, log).fingerprints()
     return run_directory(config, identify(config, version, data, encoder, hash_words(config)))
 

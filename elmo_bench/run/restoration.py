@@ -71,7 +71,8 @@ class Restored:
         """Examples of a file, indexed as in this run; the store is opened with the whole file."""
         layers: LayerSource = no_layers
         if self.prepared.encoder is not None:
-            store = build_store(self.config, self.prepared.encoder, log)
+            read = self.prepared.layers
+            store = build_store(self.config, self.prepared.encoder, read, read, log)
             layers = store.open(fingerprint, sentences_of(self.prepared.task, everything), label).batch
         indexed = number_examples(self.prepared.task, examples, self.vocabularies)
         return Numbered(indexed, layers, self.config.task.training.batch_size)

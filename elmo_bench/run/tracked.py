@@ -57,7 +57,7 @@ def summarise_run(record: Record) -> dict[str, Any]:
         summary |= {f"{split}/{name}": value for name, value in values.items() if ":" not in name}
     for place, learnt in record.learnt.items():
         summary[f"elmo/{place}/gamma"] = learnt["gamma"]
-        for layer, weight in enumerate(learnt["weights"]):
+        for layer, weight in record.layer_weights(place).items():
             summary[f"elmo/{place}/layer_{layer}"] = weight
     summary |= {"best_epoch": record.best_epoch, "seconds": sum(record.seconds.values())}
     return summary | {f"parameters/{part}": count for part, count in record.parameters.items()}

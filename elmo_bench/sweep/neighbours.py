@@ -27,7 +27,7 @@ from elmo_bench.config import (
 from elmo_bench.data.text import read_sentences
 from elmo_bench.data.vectors import read_vectors
 from elmo_bench.encoders.find import find_encoder, plan_encoder
-from elmo_bench.encoders.mix import chosen_layer
+from elmo_bench.encoders.layers import chosen_layer, kept_layers
 from elmo_bench.encoders.neighbours import (
     Candidates,
     Neighbourhood,
@@ -186,8 +186,8 @@ def prepare(question: Question, setting: Setting, log: Log) -> Prepared:
     corpus = find_sentences(question.corpus, setting.paths, log)
     vectors = find_vectors(question, setting)
     encoder = find_encoder(setting.encoder, setting.paths, setting.trainer, log)
-    last = encoder.card.layer_count - 1
-    layer = chosen_layer(last if question.layer is None else question.layer, encoder.card.layer_count)
+    kept = kept_layers(setting.encoder.layers, encoder.card.layer_count)
+    layer = chosen_layer("last" if question.layer is None else question.layer, kept)
     assert layer is not None
     identity = {
         "word": question.word,

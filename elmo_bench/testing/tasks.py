@@ -289,7 +289,7 @@ def vectors_of(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
 def build_injection(where: str) -> Injection:
     """ELMo's mixes at the given injection points."""
     values = {"where": where, "layers": "all", "lambda": 0.1, "layer_norm": False, "dropout": 0.0}
-    return Injection(ElmoConfig.model_validate({**values, "gamma": "learned"}), LAYERS, DIM)
+    return Injection(ElmoConfig.model_validate({**values, "gamma": "learned"}), range(LAYERS), DIM)
 
 
 def build_head(

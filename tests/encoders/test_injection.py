@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -11,9 +12,8 @@ from elmo_bench.config import ElmoConfig
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.mix import ScalarMix
 from elmo_bench.tensors import Stream, Widths
-from elmo_bench.types import UsageError
 
-LAYERS, DIM = 3, 4
+LAYERS, DIM = (0, 1, 2), 4
 
 
 def elmo(**changes: Any) -> ElmoConfig:
@@ -25,7 +25,7 @@ def streams() -> dict[str, Stream]:
     generator = torch.Generator().manual_seed(5)
     return {
         name: Stream(
-            layers=torch.randn(rows, LAYERS, time, DIM, generator=generator),
+            layers=torch.randn(rows, len(LAYERS), time, DIM, generator=generator),
             mask=torch.ones(rows, time, dtype=torch.bool),
             rows_per_example=(1,) * rows,
         )
@@ -52,7 +52,7 @@ def test_absent_places_have_width_zero(where: str, at_input: int, at_output: int
 
 
 def test_the_baseline_needs_no_encoder() -> None:
-    injection = Injection(elmo(where="none"), layer_count=0, dim=0)
+    injection = Injection(elmo(where="none"), (), dim=0)
     absent = Stream(torch.zeros(2, 0, 5, 0), torch.ones(2, 5, dtype=torch.bool), (1, 1))
     assert injection({"text": absent})["text"].at_input.shape == (2, 5, 0)
     assert list(injection.parameters()) == []
@@ -62,7 +62,7 @@ def test_the_baseline_needs_no_encoder() -> None:
 
 def test_places_learn_apart_and_streams_together() -> None:
     injection = Injection(elmo(), LAYERS, DIM)
-    assert sum(parameter.numel() for parameter in injection.parameters()) == 2 * (LAYERS + 1)
+    assert sum(parameter.numel() for parameter in injection.parameters()) == 2 * (len(LAYERS) + 1)
     at_input = injection.mixes["input"]
     assert isinstance(at_input, ScalarMix) and at_input.w is not None
     with torch.no_grad():
@@ -73,8 +73,16 @@ def test_places_learn_apart_and_streams_together() -> None:
         torch.testing.assert_close(injected.at_input, 2 * given[name].layers[:, 0])
         torch.testing.assert_close(injected.at_output, given[name].layers.mean(dim=1))
     assert injection.penalty().item() == 2500.0
-    assert injection.learnt()["input"] == {"weights": pytest.approx([1.0, 0.0, 0.0]), "gamma": 2.0}
-    assert injection.learnt()["output"] == {"weights": pytest.approx([1 / 3] * 3), "gamma": 1.0}
+    assert injection.learnt()["input"] == {
+        "layers": [0, 1, 2],
+        "weights": pytest.approx([1.0, 0.0, 0.0]),
+        "gamma": 2.0,
+    }
+    assert injection.learnt()["output"] == {
+        "layers": [0, 1, 2],
+        "weights": pytest.approx([1 / 3] * 3),
+        "gamma": 1.0,
+    }
 
 
 @pytest.mark.parametrize("where", ["input", "output", "both"])
@@ -91,16 +99,20 @@ def test_every_parameter_gets_a_gradient(where: str) -> None:
 
 
 def test_a_single_layer_has_no_penalty() -> None:
-    injection = Injection(elmo(layers="last"), LAYERS, DIM)
+    injection = Injection(elmo(layers="last"), (2,), DIM)
     assert injection.penalty().item() == 0.0
-    given = streams()
-    torch.testing.assert_close(injection(given)["premise"].at_output, given["premise"].layers[:, -1])
-    assert injection.learnt()["input"] == {"weights": [0.0, 0.0, 1.0], "gamma": 1.0}
+    alone = {
+        name: replace(stream, layers=stream.layers[:, 2:], mask=stream.mask)
+        for name, stream in streams().items()
+    }
+    torch.testing.assert_close(injection(alone)["premise"].at_output, alone["premise"].layers[:, 0])
+    assert injection.learnt()["input"] == {"layers": [2], "weights": [1.0], "gamma": 1.0}
 
 
-def test_a_layer_beyond_the_encoder_is_refused() -> None:
-    with pytest.raises(UsageError, match=r"elmo\.layers=3 "):
-        Injection(elmo(layers=3), LAYERS, DIM)
+def test_the_layers_that_an_encoder_keeps_are_told_by_their_own_numbers() -> None:
+    learnt = Injection(elmo(where="input"), (0, 6, 12), DIM).learnt()
+    assert learnt["input"]["layers"] == [0, 6, 12]
+    assert learnt["input"]["weights"] == pytest.approx([1 / 3] * 3)
 
 
 def test_settings_reach_the_mix() -> None:

@@ -258,7 +258,7 @@ def test_published_runs_are_read_as_before() -> None:
     ("words", "code", "message"),
     [
         (["--corpus", "absent"], 3, "absent: no such file, and no such corpus"),
-        (["--layer", "1"], 2, "layers 0 to 0"),
+        (["--layer", "1"], 2, "has layer 0;"),
         (["--sentence", "no such word"], 2, "'play' is not one of its tokens"),
         (["--word", "x"], 2, "give --sentence too"),
         (["--count", "0"], 2, "at least 1"),

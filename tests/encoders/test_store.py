@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import re
 import shutil
@@ -268,14 +269,18 @@ def test_list_and_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     make_store(tmp_path).open("data", TEXT, label="wikigold train")
     other = EncoderCard("second", "beef" * 8, 3, 8, True)
     Store(tmp_path, other, lambda: CompanyEncoder("beef" * 8), progress=False).open("data", TEXT)
-    next(tmp_path.rglob("00003.sha256")).unlink()
+    next(tmp_path.rglob("00003-layer1.sha256")).unlink()
     capsys.readouterr()
 
     run_command("list", cache)
     table = capsys.readouterr().out.splitlines()
     rows = {line.split()[0]: line for line in table}
     assert "c0ffeec0ffee" in rows["company"] and "wikigold train" in rows["company"]
-    assert "beefbeefbeef" in rows["second"] and "float16" in rows["second"] and " 0 s" in rows["second"]
+    assert (
+        "beefbeefbeef" in rows["second"]
+        and "float16" in rows["second"]
+        and re.search(r" \d+ s", rows["second"])
+    )
     assert sum("incomplete" in line for line in table) == 1
     assert table[-1].startswith("2 in ")
 
@@ -297,3 +302,106 @@ def test_sizes_and_ages_are_readable() -> None:
         "0 bytes", "999 bytes", "1.0 kB", "2.5 MB", "7.0 GB", "1.0 TB",
     ]  # fmt: skip
     assert [command.age(s) for s in (-1, 59, 60, 3600, 86400 * 3)] == ["0 s", "59 s", "1 min", "1 h", "3 d"]
+
+
+def open_layers(root: Path, encoder: CompanyEncoder, *layers: int, **options: Any) -> Unit:
+    return make_store(root, encoder, layers=layers, **options).open("data", TEXT)
+
+
+@pytest.mark.parametrize("mode", ["disk", "ram", "off"])
+@pytest.mark.parametrize("dtype", ["float16", "int8"])
+def test_some_layers_are_those_of_all(tmp_path: Path, mode: Any, dtype: Any) -> None:
+    every = make_store(tmp_path / "all", dtype=dtype).open("data", TEXT)
+    for layers in ((0,), (2,), (0, 2)):
+        some = open_layers(tmp_path / mode, CompanyEncoder(), *layers, mode=mode, dtype=dtype)
+        batch, _ = some.batch(TEXT[:20])
+        assert torch.equal(batch, every.batch(TEXT[:20])[0][:, list(layers)])
+
+
+def test_a_layer_that_nobody_reads_is_not_stored(tmp_path: Path) -> None:
+    said: list[str] = []
+    open_layers(tmp_path, CompanyEncoder(), 2, log=said.append)
+    tokens = sum(map(len, set(TEXT)))
+    assert sum(np.load(path).nbytes for path in tmp_path.rglob("*.npy")) == tokens * 8 * 2
+    assert (
+        f"{tokens:,} tokens x 16 bytes = {in_units(tokens * 16)} from encoder company, layer 2 of 3"
+        in said[0]
+    )
+
+
+def test_layers_are_added_to_a_unit_and_read_by_all(tmp_path: Path) -> None:
+    encoder = CompanyEncoder()
+    open_layers(tmp_path, encoder, 2)
+    inodes = {path: path.stat().st_ino for path in tmp_path.rglob("*.npy")}
+    once = len(encoder.batches)
+    open_layers(tmp_path, encoder, 0, 2)
+    assert len(encoder.batches) == 2 * once
+    assert all(path.stat().st_ino == inode for path, inode in inodes.items())
+    unit = open_layers(tmp_path, encoder, 0)
+    open_layers(tmp_path, encoder, 2)
+    assert len(encoder.batches) == 2 * once
+    assert torch.equal(unit.layers(TEXT[7]), expected(TEXT[7], "float16")[:1])
+
+
+def test_layers_for_other_runs_are_stored_when_something_is_encoded_anyway(tmp_path: Path) -> None:
+    encoder = CompanyEncoder()
+    open_layers(tmp_path, encoder, 1, stored=(0, 1, 2))
+    once = len(encoder.batches)
+    for layers in ((0,), (2,), (0, 1, 2)):
+        open_layers(tmp_path, encoder, *layers)
+    assert len(encoder.batches) == once
+    open_layers(tmp_path / "other", encoder, 1)
+    open_layers(tmp_path / "other", encoder, 1, stored=(0, 1, 2))  # nothing is encoded, so nothing is stored
+    assert len(encoder.batches) == 2 * once
+    assert {path.stem.split("-")[1] for path in (tmp_path / "other").rglob("*.npy")} == {"layer1"}
+
+
+def test_eight_bits_take_half_of_sixteen_and_give_nearly_the_same(tmp_path: Path) -> None:
+    matrix = torch.randn(5, 200, generator=torch.Generator().manual_seed(1))
+    matrix[3] = 0
+    matrix[4, 7] = 500.0  # costs precision in its own group of 64 only
+    encoder = WordEncoder(WordTable(("New", "York", "zero"), matrix, trainable=False))
+    store = Store(tmp_path, encoder.card(), lambda: encoder, "int8", progress=False)
+    layers = store.open("data", [("york", "new", "zero")]).layers(("york", "new", "zero"))[0]
+    assert layers.dtype == torch.float16
+    exact = torch.from_numpy(encoder.layers([("york", "new", "zero")])[0][0])
+    scales = exact.new_tensor([127.0])
+    for token in range(3):
+        for group in range(0, 200, 64):
+            values = exact[token, group : group + 64]
+            step = values.abs().max() / scales
+            difference = (layers[token, group : group + 64].float() - values).abs().max()
+            assert difference <= 0.5 * step + 1e-3 * values.abs().max()
+    assert store.token_bytes((0,)) == 4 * (64 + 4)
+
+
+def test_eight_bits_are_refused_where_sixteen_cannot_be_read(tmp_path: Path) -> None:
+    with pytest.raises(BenchError, match=r"int8 cannot hold .* store\.dtype=float32"):
+        make_store(tmp_path, Wrong("range"), dtype="int8").open("data", TEXT)
+    with pytest.raises(BenchError, match="cannot hold"):
+        make_store(tmp_path, Wrong("nan"), dtype="int8").open("data", TEXT)
+
+
+def test_reading_keeps_no_file_open(tmp_path: Path) -> None:
+    before = len(list(Path("/proc/self/fd").iterdir()))
+    unit = make_store(tmp_path).open("data", TEXT)
+    assert len(list(tmp_path.rglob("*.npy"))) > 20
+    assert len(list(Path("/proc/self/fd").iterdir())) <= before
+    assert torch.equal(unit.layers(TEXT[0]), expected(TEXT[0], "float16"))
+
+
+def test_units_of_another_version_are_named_and_cleaned(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    root, cache = tmp_path / "store", f"paths.cache={tmp_path}"
+    make_store(root).open("data", TEXT)
+    description = next(root.glob("*/unit.json"))
+    old = root / "0123456789abcdef01234567"
+    shutil.copytree(description.parent, old)
+    content = json.loads(description.read_text())
+    (old / "unit.json").write_text(json.dumps({**content, "format": content["format"] - 1}))
+    run_command("list", cache)
+    assert capsys.readouterr().out.count("outdated") == 1
+    run_command("clean", "--outdated", cache)
+    assert [path.parent for path in root.glob("*/unit.json")] == [description.parent]
+    assert " freed in " in capsys.readouterr().out

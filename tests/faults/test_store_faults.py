@@ -10,6 +10,7 @@ import resource
 import shutil
 import signal
 import time
+from collections import Counter
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def die_at(call: int, name: str) -> None:
     setattr(os, name, fatal)
 
 
-@pytest.mark.parametrize("call", [0, 1, 2, 3, 4, 9, 10])
+@pytest.mark.parametrize("call", [0, 1, 2, 3, 4, 9, 10, 16, 17])
 @pytest.mark.parametrize("name", ["fsync", "replace"])
 def test_killed_at_any_write_and_opened_again(tmp_path: Path, whole: Path, name: str, call: int) -> None:
     root = tmp_path / "killed"
@@ -102,8 +103,10 @@ def test_killed_at_any_write_and_opened_again(tmp_path: Path, whole: Path, name:
     before = {path: path.stat().st_ino for path in root.rglob("*.sha256")}
     encoder = fill(root)
     assert hashes(root) == hashes(whole)
-    assert all(path.stat().st_ino == inode for path, inode in before.items())  # finished shards stay
-    assert (len(encoder.batches) < len(fill(tmp_path / "fresh").batches)) == bool(before)
+    assert all(path.stat().st_ino == inode for path, inode in before.items())  # finished files stay
+    finished = Counter(path.name.split("-")[0] for path in before)  # files by shard
+    saved = any(count == CARD.layer_count for count in finished.values())
+    assert (len(encoder.batches) < len(fill(tmp_path / "fresh").batches)) == saved
 
 
 def test_killed_again_and_again_while_encoding(tmp_path: Path, whole: Path) -> None:
@@ -136,30 +139,46 @@ def exchange(first: Path, second: Path) -> None:
     second.write_bytes(kept)
 
 
+def make_old(unit: Path) -> None:
+    """A unit as the version before wrote it: one flat array for all layers of a shard."""
+    for path in [*unit.glob("*.npy"), *unit.glob("*.sha256")]:
+        path.unlink()
+    (unit / "00000.npy").write_bytes(b"an array")
+    (unit / "00000.sha256").write_bytes(b"a checksum")
+    rewrite(unit, format=1)
+
+
 def rewrite(unit: Path, **changes: Any) -> None:
     description = json.loads((unit / "unit.json").read_text()) | changes
     (unit / "unit.json").write_text(json.dumps(description))
 
 
 DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
-    "first byte": (lambda unit: flip(unit / "00002.npy", 0), "checksum differs"),
-    "header byte": (lambda unit: flip(unit / "00002.npy", 40), "checksum differs"),
-    "value byte": (lambda unit: flip(unit / "00002.npy", 1000), "checksum differs"),
-    "last byte": (lambda unit: flip(unit / "00002.npy", -1), "checksum differs"),
-    "checksum byte": (lambda unit: flip(unit / "00002.sha256", 5), "checksum differs"),
-    "not text": (lambda unit: (unit / "00002.sha256").write_bytes(b"\xff\xfe\x00"), "checksum differs"),
-    "truncated": (lambda unit: os.truncate(unit / "00002.npy", 900), "checksum differs"),
-    "empty": (lambda unit: os.truncate(unit / "00002.npy", 0), "checksum differs"),
-    "longer": (lambda unit: os.truncate(unit / "00002.npy", 10_000), "checksum differs"),
-    "missing": (lambda unit: (unit / "00002.npy").unlink(), "shard 2 of"),
-    "no checksum": (lambda unit: (unit / "00002.sha256").unlink(), "without a checksum"),
-    "swapped": (lambda unit: exchange(unit / "00002.npy", unit / "00001.npy"), "checksum differs"),
+    "first byte": (lambda unit: flip(unit / "00002-layer1.npy", 0), "checksum differs"),
+    "header byte": (lambda unit: flip(unit / "00002-layer1.npy", 40), "checksum differs"),
+    "value byte": (lambda unit: flip(unit / "00002-layer1.npy", 1000), "checksum differs"),
+    "last byte": (lambda unit: flip(unit / "00002-layer1.npy", -1), "checksum differs"),
+    "checksum byte": (lambda unit: flip(unit / "00002-layer1.sha256", 5), "checksum differs"),
+    "not text": (
+        lambda unit: (unit / "00002-layer1.sha256").write_bytes(b"\xff\xfe\x00"),
+        "checksum differs",
+    ),
+    "truncated": (lambda unit: os.truncate(unit / "00002-layer1.npy", 900), "checksum differs"),
+    "empty": (lambda unit: os.truncate(unit / "00002-layer1.npy", 0), "checksum differs"),
+    "longer": (lambda unit: os.truncate(unit / "00002-layer1.npy", 10_000), "checksum differs"),
+    "missing": (lambda unit: (unit / "00002-layer1.npy").unlink(), "shard 2, layer 1 of"),
+    "no checksum": (lambda unit: (unit / "00002-layer1.sha256").unlink(), "without a checksum"),
+    "swapped": (
+        lambda unit: exchange(unit / "00002-layer1.npy", unit / "00001-layer1.npy"),
+        "checksum differs",
+    ),
     "version": (lambda unit: rewrite(unit, format=shards.FORMAT + 1), "another version"),
     "other encoder": (lambda unit: rewrite(unit, encoder="beef"), "made with a different encoder"),
     "other plan": (lambda unit: rewrite(unit, sequences="beef"), "made with a different sequences"),
     "not a unit": (lambda unit: (unit / "unit.json").write_text("[]"), "another version"),
+    "old version": (make_old, "written by another version"),
     "not JSON": (lambda unit: (unit / "unit.json").write_bytes(b"\xff{"), "unit.json is damaged"),
-    "both missing": (lambda unit: [path.unlink() for path in unit.glob("00002.*")], "1 of 8 shards"),
+    "both missing": (lambda unit: [path.unlink() for path in unit.glob("00002-*")], "1 of 8 shards"),
     "no unit": (lambda unit: (unit / "unit.json").unlink(), "unit.json is missing"),
 }
 
@@ -189,10 +208,10 @@ def test_only_the_damaged_shard_is_computed_again(whole: Path) -> None:
 def test_shards_of_another_shape_with_a_valid_checksum_are_refused(whole: Path) -> None:
     original = hashes(whole)
     unit = next(whole.glob("*/unit.json")).parent
-    assert (unit / "00001.npy").stat().st_size != (unit / "00002.npy").stat().st_size
-    shutil.copy(unit / "00001.npy", unit / "00002.npy")
-    checksum = (unit / "00001.sha256").read_text().replace("00001", "00002")
-    (unit / "00002.sha256").write_text(checksum)
+    assert (unit / "00001-layer1.npy").stat().st_size != (unit / "00002-layer1.npy").stat().st_size
+    shutil.copy(unit / "00001-layer1.npy", unit / "00002-layer1.npy")
+    checksum = (unit / "00001-layer1.sha256").read_text().replace("00001", "00002")
+    (unit / "00002-layer1.sha256").write_text(checksum)
     said: list[str] = []
     fill(whole, said.append)
     assert any("its shape is not" in message for message in said)
@@ -201,10 +220,10 @@ def test_shards_of_another_shape_with_a_valid_checksum_are_refused(whole: Path) 
 
 def test_a_pickle_in_the_place_of_a_shard_is_not_run(whole: Path, tmp_path: Path) -> None:
     sentinel = tmp_path / "sentinel"
-    path = next(whole.rglob("00002.npy"))
+    path = next(whole.rglob("00002-layer1.npy"))
     content = b"cos\nsystem\n(S'touch " + str(sentinel).encode() + b"'\ntR."
     path.write_bytes(content)
-    path.with_suffix(".sha256").write_text(f"{hashlib.sha256(content).hexdigest()}  00002.npy\n")
+    path.with_suffix(".sha256").write_text(f"{hashlib.sha256(content).hexdigest()}  {path.name}\n")
     said: list[str] = []
     fill(whole, said.append)
     assert any("cannot be read" in message for message in said)
@@ -240,7 +259,7 @@ def test_waiting_is_said_and_a_reader_never_waits(tmp_path: Path, whole: Path) -
     with FileLock(unit.with_name(unit.name + ".lock")):
         assert fill(whole, said.append).batches == []  # complete: no lock is needed
         assert said == []
-    flip(unit / "00000.npy", -1)
+    flip(unit / "00000-layer1.npy", -1)
     ready = multiprocessing.get_context("fork").Event()
 
     def holding() -> None:
@@ -280,7 +299,7 @@ def test_clean_leaves_what_is_being_filled(whole: Path, capsys: pytest.CaptureFi
 def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whole: Path) -> None:
     unit = next(whole.glob("*/unit.json")).parent
     before = hashes(whole)
-    flip(unit / "00004.npy", 700)
+    flip(unit / "00004-layer1.npy", 700)
     spoiled = hashes(whole)
     message = tmp_path / "message"
 
@@ -292,7 +311,7 @@ def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whol
             message.write_text(str(error))
 
     assert in_child(filling) == 0
-    assert f"{unit / '00004.npy'} could not be written (File too large)" in message.read_text()
+    assert f"{unit / '00004-layer1.npy'} could not be written (File too large)" in message.read_text()
     assert "store.mode=off" in message.read_text()
     assert hashes(whole) == spoiled  # nothing half-written, nothing lost
     fill(whole)

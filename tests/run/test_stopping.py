@@ -74,7 +74,7 @@ def train(directory: Path, scores: Sequence[float], epochs: int = 100, **setting
         log=lambda _: None,
         observe=lambda _: None,
     )
-    module = TaskModule(ToyHead(), Injection(ELMO, 0, 0), training, 0.0, 1)  # type: ignore[arg-type]
+    module = TaskModule(ToyHead(), Injection(ELMO, (), 0), training, 0.0, 1)  # type: ignore[arg-type]
     return fit(module, batches, EvaluationBatches(examples, no_layers, BATCH), plan)
 
 

@@ -19,6 +19,7 @@ ELMO = {
     "gamma": "learned",
 }
 DEFAULTS = {key: value for key, value in ELMO.items() if key not in ("layers", "gamma")}
+LEARNT = {"layers": [0, 1, 2], "weights": [0.2, 0.5, 0.3], "gamma": 1.0}
 NONE = {"where": "none"}
 EXAMPLES = 40
 
@@ -75,7 +76,7 @@ def make_record(task: str, seed: int, right: int, elmo: dict[str, Any], **change
         "examples": {"train": 10, "dev": EXAMPLES, "test": EXAMPLES},
         "curve": curve(score),
         "best_epoch": 5,
-        "learnt": {} if elmo == NONE else {"input": {"weights": [0.2, 0.5, 0.3], "gamma": 1.0}},
+        "learnt": {} if elmo == NONE else {"input": LEARNT},
         "words": {},
         "hashes": {"data/dev": "6" * 64, "data/test": "7" * 64},
         "parameters": {},

@@ -105,7 +105,7 @@ def test_gold_is_perfect_and_one_wrong_answer_costs_a_third(files: SplitFiles) -
 def test_both_sides_share_the_weights_of_a_place() -> None:
     config = run_config("task=snli", "size=paper")
     assert (config.elmo.where, config.elmo.layer_norm, config.elmo.lam) == ("both", True, 0.001)
-    injection = Injection(config.elmo, layer_count=3, dim=4)
+    injection = Injection(config.elmo, (0, 1, 2), dim=4)
     assert sorted(name for name, _ in injection.named_parameters()) == [
         f"mixes.{place}.{name}" for place in ("input", "output") for name in ("gamma", "w")
     ]
