@@ -307,7 +307,9 @@ StoredType = Literal["float16", "float32", "int8"]
 class StoreConfig(Config):
     mode: Literal["disk", "ram", "off"]
     dtype: StoredType
-    layers: Literal["read", "all"] | tuple[int, ...] = "read"  # stored when something must be encoded
+    layers: Literal["read", "all"] | tuple[int | Literal["last"], ...] = (
+        "read"  # stored by a run that encodes
+    )
 
 
 class TrainerConfig(Config):

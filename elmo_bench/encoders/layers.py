@@ -26,8 +26,9 @@ def layers_stored(config: RunConfig, layer_count: int) -> tuple[int, ...]:
         return read
     if wanted == "all":
         return tuple(range(layer_count))
-    _check(wanted, layer_count, "store.layers", "read, all")
-    return tuple(sorted({*read, *wanted}))
+    numbers = [layer_count - 1 if layer == "last" else layer for layer in wanted]
+    _check(numbers, layer_count, "store.layers", "last, read or all")
+    return tuple(sorted({*read, *numbers}))
 
 
 def kept_layers(layers: Sequence[int] | None, layer_count: int) -> tuple[int, ...]:

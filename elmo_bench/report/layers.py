@@ -113,14 +113,14 @@ def _weight_cells(mix: Seeds, place: str) -> dict[int, Cell]:
     rows = [_weights(run, place) for run in runs]
     if not rows or not all(rows):
         return {}
-    found = [spread(column) for column in zip(*rows, strict=True)]
-    return {layer: measured_cell(one, runs, (spell_spread(one),)) for layer, one in enumerate(found)}
+    found = {layer: spread([row[layer] for row in rows]) for layer in rows[0]}
+    return {layer: measured_cell(one, runs, (spell_spread(one),)) for layer, one in found.items()}
 
 
-def _weights(run: Run, place: str) -> list[float]:
-    """The weights of a mix of several layers; none where nothing is trained."""
-    weights = list((run.record.learnt.get(place) or {}).get("weights", ()))
-    return weights if len(weights) > 1 and not is_one_pass(run.record) else []
+def _weights(run: Run, place: str) -> dict[int, float]:
+    """The weights of a mix of several layers, by layer; none where nothing is trained."""
+    weights = run.record.layer_weights(place)
+    return weights if len(weights) > 1 and not is_one_pass(run.record) else {}
 
 
 def _curves(

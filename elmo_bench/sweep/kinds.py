@@ -24,6 +24,8 @@ class JobKind(Generic[Command]):
     expand: Callable[[list[str], Callable[[list[str]], Command]], list[list[str]]] = lambda job, read: [job]
     """The jobs that one job of a sweep stands for; also takes the function that composes a job."""
     comment: Callable[[Plan], list[str]] = lambda plan: []  # further lines of a printed plan
+    share: Callable[[Sequence[Command]], list[list[str]]] = lambda commands: [[] for _ in commands]
+    """Further overrides of each job of a sweep, which depend on the other jobs."""
 
     def read(self, values: dict[str, Any]) -> Command:
         """The typed form of composed values; an error names every invalid key."""

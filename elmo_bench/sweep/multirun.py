@@ -63,29 +63,36 @@ def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, ove
     of_hydra = [str(override.input_line) for override in parsed if override.is_hydra_override()]
     of_jobs = [str(override.input_line) for override in parsed if not override.is_hydra_override()]
     listed = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
-    shown: list[bool] = []
+    commands: dict[tuple[str, ...], Any] = {}
 
     def read(job: list[str]) -> Any:
         return kind.read(composer.job_values(kind.primary, job))
 
     def locate(job: list[str]) -> Target:
-        command = read(job)
-        shown.append(command.plan)
+        commands[tuple(job)] = command = read(job)
         return kind.locate(command)
 
     plan = plan_jobs([job for one in listed for job in kind.expand(one, read)], locate)
     if error := plan.common_error:
         raise error
-    if any(shown):
+    if any(command.plan for command in commands.values()):
         print("\n".join([describe_plan(plan), *kind.comment(plan)]), flush=True)
         return 0
     name = f"{time.strftime('%Y%m%d-%H%M%S')}-{os.getpid()}"
     directory = read_paths(composer, overrides).runs.absolute() / "sweeps" / name
-    return _start(composer, kind, plan, directory, of_hydra)
+    shared = kind.share([commands[tuple(job.overrides)] for job in plan.missing])
+    missing = [[*job.overrides, *more] for job, more in zip(plan.missing, shared, strict=True)]
+    commands.clear()  # of a long sweep they take much memory
+    return _start(composer, kind, plan, missing, directory, of_hydra)
 
 
 def _start(
-    composer: Composer, kind: JobKind[Any], plan: Plan, directory: Path, of_hydra: Sequence[str]
+    composer: Composer,
+    kind: JobKind[Any],
+    plan: Plan,
+    missing: list[list[str]],
+    directory: Path,
+    of_hydra: Sequence[str],
 ) -> int:
     print("\n".join(describe_sum(plan)), flush=True)
     for job in plan.broken:
@@ -108,7 +115,6 @@ def _start(
         for start in range(0, len(jobs), size):
             launcher.launch(jobs[start : start + size], initial_job_idx=first + start)
 
-    missing = [job.overrides for job in plan.missing]
     try:
         launch_all(missing, directory, launch)
     except KeyboardInterrupt:

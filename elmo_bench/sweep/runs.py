@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+from collections import defaultdict
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from elmo_bench.config import RunConfig
+from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
@@ -67,21 +69,59 @@ def expand_layers(job: list[str], read: Callable[[list[str]], RunConfig]) -> lis
         return [*job[:place], f"elmo.layers={layer}", *job[place + 1 :]]
 
     try:
-        count = _count_layers(read(with_layer(0)))
+        layers = _find_layers(read(with_layer(0)))
     except BenchError:
-        count = 1  # the plan reports why the job cannot run
-    return [with_layer(layer) for layer in range(count)]
+        layers = (0,)  # the plan reports why the job cannot run
+    return [with_layer(layer) for layer in layers]
 
 
-def _count_layers(config: RunConfig) -> int:
-    """The number of layers that the encoder's card names; the baseline is one job. Nothing is computed."""
+def _find_layers(config: RunConfig) -> tuple[int, ...]:
+    """The layers that `encoder.layers` keeps; the baseline is one job. Nothing is computed."""
+    from elmo_bench.encoders.layers import kept_layers
     from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
 
     if config.elmo.where == "none":
-        return 1
-    if planned := plan_run_encoder(config, print_once):
-        return planned.card.layer_count
-    return find_run_encoder(config, print_once)[0].card.layer_count
+        return (0,)
+    planned = plan_run_encoder(config, print_once)
+    card = planned.card if planned else find_run_encoder(config, print_once)[0].card
+    return kept_layers(config.encoder.layers, card.layer_count)
 
 
-KIND = JobKind("config", RunConfig, run_one, locate_run, expand_layers, comment_seeds)
+def share_layers(configs: Sequence[RunConfig]) -> list[list[str]]:
+    """What each run stores for the others, so that a sweep over layers encodes every sentence once."""
+    wanted: dict[str, set[int | str]] = defaultdict(set)
+    for config in configs:
+        wanted[_store_name(config)] |= _layers_wanted(config)
+    return [_store_override(config, wanted[_store_name(config)]) for config in configs]
+
+
+def _store_name(config: RunConfig) -> str:
+    """The same for runs that read the same sentences of the same encoder."""
+    encoder = config.encoder.model_dump(mode="json", exclude={"layers"})
+    tuning, data = config.tuning.model_dump(mode="json"), config.data
+    source = [config.task.name, data.source, data.corpus, config.limit, config.store.dtype]
+    return hash_value([encoder, tuning, source])
+
+
+def _layers_wanted(config: RunConfig) -> set[int | str]:
+    """The layers that a run reads, as far as its configuration tells them without the encoder."""
+    kept, chosen = config.encoder.layers, config.elmo.layers
+    if config.elmo.where == "none":
+        return set()
+    if chosen == "all":
+        return {"all"} if kept is None else set(kept)
+    if chosen == "last":
+        return {"last"} if kept is None else {max(kept, default="last")}
+    return {chosen}
+
+
+def _store_override(config: RunConfig, wanted: set[int | str]) -> list[str]:
+    own = _layers_wanted(config)
+    if config.store.layers != "read" or not own or "all" in own or wanted <= own:
+        return []
+    if "all" in wanted:
+        return ["store.layers=all"]
+    return [f"store.layers=[{','.join(sorted(map(str, wanted)))}]"]
+
+
+KIND = JobKind("config", RunConfig, run_one, locate_run, expand_layers, comment_seeds, share_layers)
