@@ -36,6 +36,7 @@ from elmo_bench.bilm.training.module import has_bfloat16
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
 from elmo_bench.bilm.training.packed_lstm import run_layer_packed
 from elmo_bench.config import RunConfig, read_config
+from elmo_bench.encoders.mix import weigh
 from elmo_bench.nn.crf import Crf, bioul_constraints
 from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.lstm import HighwayLstm, loop_highway_lstm, run_highway_lstm
@@ -51,6 +52,7 @@ OVERRIDES = {"open": ["data=open"], "paper": ["data=open", "size=paper"]}
 WORD_DIM = 100  # of the word vectors
 SENTENCE = 22  # mean tokens
 PARAGRAPH = 120
+BILM_LAYERS = 3
 BILM_TOKENS = 2560  # of a training step: 128 rows of 20, as published
 COREF_SENTENCES = 50
 ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 0.1}  # differences allowed, as shares of the largest value
@@ -279,6 +281,23 @@ def gru_case(size: Size) -> Case:
     )
 
 
+def weighted_sum_case(size: Size) -> Case:
+    _, rows = size.task("squad")
+    mask = draw_mask(rows, PARAGRAPH)
+    layers = torch.randn(rows, BILM_LAYERS, mask.shape[1], size.elmo_dim).half() * mask[:, None, :, None]
+    weights = torch.randn(BILM_LAYERS, requires_grad=True)
+    return Case(
+        "SQuAD, mix",
+        [weights],
+        lambda: weigh(layers, weights),
+        {
+            "`torch.tensordot`": lambda: plain.weigh_at_once(layers, weights),
+            "a loop over layers": lambda: plain.weigh_by_layer(layers, weights),
+            "the same with `checkpoint`": lambda: plain.weigh_by_layer(layers, weights, again=True),
+        },
+    )
+
+
 CASES: Mapping[str, Callable[[Size], Case]] = {
     "_Product": product_case,
     "_LogPartition": crf_case,
@@ -287,6 +306,7 @@ CASES: Mapping[str, Callable[[Size], Case]] = {
     "_ScaledProduct": scaled_product_case,
     "_PackedRecurrence": recurrence_case,
     "_CrossEntropy": cross_entropy_case,
+    "_WeightedSum": weighted_sum_case,
 }
 
 

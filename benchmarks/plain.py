@@ -26,6 +26,28 @@ def log_partition(crf: Crf, emissions: Tensor, mask: Tensor) -> Tensor:
     return (best + crf.end).logsumexp(1)
 
 
+def weigh_at_once(layers: Tensor, weights: Tensor) -> Tensor:
+    """The weighted sum of stored layers (rows, layers, time, dim), all converted together."""
+    weighed: Tensor = torch.tensordot(weights, layers.to(weights.dtype), dims=([0], [1]))
+    return weighed
+
+
+def weigh_by_layer(layers: Tensor, weights: Tensor, again: bool = False) -> Tensor:
+    """The same, one layer after the other; `again`: converted again for the backward pass, not kept."""
+
+    def term(layer: Tensor, weight: Tensor) -> Tensor:
+        return layer.to(weight.dtype) * weight
+
+    terms = (
+        cast(Tensor, checkpoint(term, layer, weight, use_reentrant=False)) if again else term(layer, weight)
+        for layer, weight in zip(layers.unbind(1), weights, strict=True)
+    )
+    total = next(terms)
+    for each in terms:
+        total = total + each
+    return total
+
+
 def run_projected_lstm(
     layer: ProjectedLstm, inputs: Tensor, counts: Sequence[int], dtype: torch.dtype
 ) -> Tensor:

@@ -1,6 +1,7 @@
 """How near the store and the mix come to moving the same bytes plainly; ratios measured side by side.
 
 python -m benchmarks.store --dim 256 --tokens 200000
+python -m benchmarks.store --dim 768 --layers 13 --tokens 50000      the shape of BERT-base
 """
 
 from __future__ import annotations
@@ -10,30 +11,35 @@ import hashlib
 import random
 import tempfile
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
 
 import numpy as np
 import torch
+from torch import Tensor
 
+from benchmarks.gradients import peak_memory
 from benchmarks.timing import medians, seconds_of
-from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.config import StoredType
+from elmo_bench.encoders.mix import ScalarMix, normalise
 from elmo_bench.encoders.protocol import EncoderCard, Layers
+from elmo_bench.encoders.shards import in_units
 from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.types import Words
 
 BATCH = 32
+DTYPES: tuple[StoredType, ...] = ("float16", "int8")
 ROUNDS = 7
 
 
 class FreeEncoder:
     """Answers at once, so that what is measured is the store's own work."""
 
-    layer_count = 3
     fingerprint = "free" * 16
 
-    def __init__(self, dim: int) -> None:
-        self.dim = dim
-        half = np.random.default_rng(0).normal(size=(3, 200, dim // 2)).astype(np.float32)
+    def __init__(self, layer_count: int, dim: int) -> None:
+        self.layer_count, self.dim = layer_count, dim
+        half = np.random.default_rng(0).normal(size=(layer_count, 200, dim // 2)).astype(np.float32)
         self._layers: Layers = np.concatenate([half, half], axis=2)  # (layers, time, dim)
 
     def layers(self, sentences: Sequence[Words]) -> list[Layers]:
@@ -43,22 +49,26 @@ class FreeEncoder:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
     parser.add_argument("--dim", type=int, default=256, help="256: the small biLM; 1024: the original")
+    parser.add_argument("--layers", type=int, default=3)
     parser.add_argument("--tokens", type=int, default=200_000)
     parser.add_argument("--threads", type=int, default=1)
     options = parser.parse_args()
     torch.set_num_threads(options.threads)
     text = make_text(options.tokens)
-    with tempfile.TemporaryDirectory() as directory:
-        encoder = FreeEncoder(options.dim)
-        card = EncoderCard("free", encoder.fingerprint, 3, options.dim, repeats_halves=True)
-        store = Store(Path(directory), card, lambda: encoder, progress=False)
-        tokens = sum(map(len, text))
-        seconds = seconds_of(lambda: store.open("benchmark", text))
-        print(f"fill        {tokens / seconds:12,.0f} tokens/s beside an encoder that costs nothing")
-        unit = store.open("benchmark", text)
-        compare_opening(store, text)
-        compare_reading(unit, text, store.token_bytes(card.layers) * tokens)
-        compare_mixing(unit, text[:BATCH])
+    encoder = FreeEncoder(options.layers, options.dim)
+    card = EncoderCard("free", encoder.fingerprint, options.layers, options.dim, repeats_halves=True)
+    tokens = sum(map(len, text))
+    for dtype in DTYPES:
+        with tempfile.TemporaryDirectory() as directory:
+            store = Store(Path(directory), card, lambda: encoder, dtype, progress=False, log=lambda _: None)
+            stored = store.token_bytes(card.layers) * tokens
+            seconds = seconds_of(partial(store.open, "benchmark", text))
+            print(f"{dtype}: {in_units(stored)} for {tokens:,} tokens")
+            print(f"fill        {tokens / seconds:12,.0f} tokens/s beside an encoder that costs nothing")
+            unit = store.open("benchmark", text)
+            compare_opening(store, text)
+            compare_reading(unit, text, stored)
+    compare_mixing(unit, text[:BATCH])
 
 
 def make_text(tokens: int) -> list[Words]:
@@ -108,20 +118,24 @@ def compare_reading(unit: Unit, text: list[Words], stored: int) -> None:
 def compare_mixing(unit: Unit, text: list[Words]) -> None:
     """Forward and backward of one batch, beside the formula as it is written."""
     layers, mask = unit.batch(text)
-    mix = ScalarMix(3)
-    assert mix.w is not None
-    w, gamma = mix.w, mix.gamma
+    for layer_norm in (False, True):
+        mix = ScalarMix(layers.shape[1], layer_norm=layer_norm)
+        assert mix.w is not None
+        weights, gamma = mix.w, mix.gamma
 
-    def mixed() -> None:
-        torch.autograd.backward(mix(layers, mask).sum())
+        def mixed(mix: ScalarMix = mix) -> None:
+            torch.autograd.backward(mix(layers, mask).sum())
 
-    def as_written() -> None:
-        shares = w.softmax(dim=0)
-        total = torch.stack([shares[j] * layers[:, j].float() for j in range(3)]).sum(dim=0)
-        torch.autograd.backward((gamma * total).sum())
+        def as_written(layer_norm: bool = layer_norm, w: Tensor = weights, gamma: Tensor = gamma) -> None:
+            whole = normalise(layers.float(), mask) if layer_norm else layers.float()
+            total = torch.stack([share * whole[:, j] for j, share in enumerate(w.softmax(dim=0))]).sum(dim=0)
+            torch.autograd.backward((gamma * total).sum())
 
-    ours, plain = medians([mixed, as_written], ROUNDS)
-    print_ratio("mix", "the formula layer by layer", ours, plain)
+        ours, plain = medians([mixed, as_written], ROUNDS)
+        name = "mix, norm" if layer_norm else "mix"
+        print_ratio(name, "the formula on float32", ours, plain)
+        most = [peak_memory(action) / 2**20 for action in (mixed, as_written)]
+        print(f"            memory {most[0]:.0f} MiB; {most[1]:.0f} MiB; ratio {most[0] / most[1]:.2f}")
 
 
 def print_ratio(name: str, bound: str, ours: float, plain: float) -> None:
