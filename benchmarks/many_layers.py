@@ -116,7 +116,8 @@ def measure(options: argparse.Namespace, directory: Path) -> None:
         *options.overrides,
     ]
     config = read_config(RunConfig, compose(words))
-    for title, chosen in (("fill and train", config), ("train", config.model_copy(update={"force": True}))):
+    again = config.model_copy(update={"force": True})
+    for title, chosen in (("fill and train", config), ("train", again)):
         with PeakMemory() as memory:
             record = run_job(chosen, print).record
         assert record.updates

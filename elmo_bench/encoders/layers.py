@@ -60,7 +60,7 @@ def spell_layers(layers: Sequence[int]) -> str:
 
 def spell_numbers(layers: Sequence[int]) -> str:
     """`0 to 12`, or `0, 6, 12` where some are missing in between."""
-    if len(layers) > 2 and list(layers) == list(range(layers[0], layers[-1] + 1)):
+    if len(layers) > 1 and list(layers) == list(range(layers[0], layers[-1] + 1)):
         return f"{layers[0]} to {layers[-1]}"
     return ", ".join(map(str, layers))
 

@@ -69,5 +69,5 @@ def test_a_layer_to_store_must_exist() -> None:
 def test_layers_are_spelt() -> None:
     layers = [(0, 1, 2), (0, 6, 12), (3,), (0, 1), ()]
     assert [spell_layers(each) for each in layers] == [
-        "layers 0 to 2", "layers 0, 6, 12", "layer 3", "layers 0, 1", "layers ",
+        "layers 0 to 2", "layers 0, 6, 12", "layer 3", "layers 0 to 1", "layers ",
     ]  # fmt: skip

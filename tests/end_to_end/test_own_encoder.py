@@ -125,7 +125,8 @@ def test_it_runs_with_and_without_elmo_and_is_compared(
 ) -> None:
     with_elmo, without = finished(root), finished(root, "elmo=none")
     assert with_elmo.record.encoder == "letters"
-    assert len(with_elmo.record.learnt["input"]["weights"]) == 2
+    learnt = with_elmo.record.learnt["input"]
+    assert (learnt["layers"], learnt["weights"]) == ([1], [1.0])
     assert without.record.encoder is None
     assert main(["compare", str(without.directory), str(with_elmo.directory)]) == 0
     assert "ELMo (letters) at input" in capsys.readouterr().out
