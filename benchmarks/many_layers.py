@@ -21,11 +21,17 @@ from numpy.typing import NDArray
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.config import RunConfig, read_config
+from elmo_bench.directories import add_directory
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
 from elmo_bench.run.execution import run_job
 from elmo_bench.sweep.compose import compose
 from elmo_bench.types import Words
 
+ENCODER = """name: random_projection
+plugin: benchmarks.many_layers.RandomProjection
+depth: 13
+width: 768
+"""
 FEATURES = 64
 NEIGHBOURS = 0.3  # how much of the words before and after enters a layer
 
@@ -101,14 +107,16 @@ def main() -> None:
 
 def measure(options: argparse.Namespace, directory: Path) -> None:
     """Fill the store, then train: the second run reads what the first stored."""
+    file = directory / "conf" / "encoder" / "random_projection.yaml"
+    file.parent.mkdir(parents=True)
+    file.write_text(ENCODER)
+    add_directory(directory / "conf")
     words = [
         f"task={options.task}",
         "data=open",
-        "encoder=words",
-        "~encoder.file",
-        "encoder.plugin=benchmarks.many_layers.RandomProjection",
-        f"+encoder.depth={options.depth}",
-        f"+encoder.width={options.width}",
+        "encoder=random_projection",
+        f"encoder.depth={options.depth}",
+        f"encoder.width={options.width}",
         "evaluate.splits=dev",
         f"task.training.epochs={options.epochs}",
         f"paths.runs={directory}/runs",
