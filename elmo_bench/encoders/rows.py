@@ -8,6 +8,7 @@ group only.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -16,19 +17,18 @@ from numpy.typing import NDArray
 from torch import Tensor
 
 from elmo_bench.config import StoredType
+from elmo_bench.encoders.shards import Rows
 
 GROUP = 64  # values that share a scale
 LARGEST = 127
 SMALLEST = float(np.finfo(np.float32).tiny)  # a smaller scale counts as zero
 
-Rows = NDArray[np.void]
-"""One structured value per token: `values`, and `scales` if they have eight bits."""
 Vectors = NDArray[np.floating[Any]]
 
 
 @dataclass(frozen=True)
 class RowFormat:
-    """The rows of one layer."""
+    """The rows of one layer: `values`, and `scales` if the values have eight bits."""
 
     stored: StoredType
     dim: int  # of the encoder
@@ -51,6 +51,14 @@ class RowFormat:
     def served(self) -> np.dtype[np.floating[Any]]:
         """The type of the vectors that a run reads; eight bits are read as float16."""
         return np.dtype("float16" if self.stored == "int8" else self.stored)
+
+    def map(self, path: Path, tokens: int) -> Rows:
+        """The rows of a file, which has been verified, as a memory-mapped array."""
+        # numpy keeps a file descriptor for every map, torch keeps none; a unit may have thousands of files.
+        # Torch copies on write, because it refuses read-only memory; this package never writes to it.
+        size = path.stat().st_size
+        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
+        return content[size - tokens * self.dtype.itemsize :].view(self.dtype)
 
     def pack(self, vectors: NDArray[np.float32], rows: Rows) -> bool:
         """Write float32 vectors (time, dim) into rows; false if they are not finite once stored."""

@@ -21,9 +21,8 @@ from pathlib import Path
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
-import torch
+from numpy.typing import NDArray
 
-from elmo_bench.encoders.rows import Rows
 from elmo_bench.files import immediate_lock, remove_leftovers, waiting_lock, write_atomically
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import BenchError, BusyError
@@ -33,6 +32,10 @@ FORMAT = 2
 
 CHECKSUM = re.compile(r"\d+-layer(\d+)\.sha256")
 ABSENT = "not there"  # a fault that needs no remark: the file is still to be made
+
+
+Rows = NDArray[np.void]
+"""One structured value per token."""
 
 
 class Part(NamedTuple):
@@ -92,7 +95,7 @@ class UnitFiles:
 
     def write(self, part: Part, rows: Rows) -> None:
         """Write one file, then its checksum."""
-        path = self._path(part)
+        path = self.path(part)
         header = io.BytesIO()
         np.lib.format.write_array_header_1_0(header, np.lib.format.header_data_from_array_1_0(rows))
         content = np.ascontiguousarray(rows).view(np.uint8).data
@@ -101,16 +104,8 @@ class UnitFiles:
         _write(path, header.getvalue(), content)
         _write(path.with_suffix(".sha256"), f"{digest.hexdigest()}  {path.name}\n".encode())
 
-    def map(self, part: Part) -> Rows:
-        """One file as a memory-mapped array."""
-        # numpy keeps a file descriptor for every map, torch keeps none; a unit may have thousands of files.
-        # Torch copies on write, because it refuses read-only memory; this package never writes to it.
-        path, dtype = self._path(part), self.dtypes[part.layer]
-        size = path.stat().st_size
-        content = torch.from_file(str(path), shared=False, size=size, dtype=torch.uint8).numpy()
-        return content[size - self.tokens[part.shard] * dtype.itemsize :].view(dtype)
-
-    def _path(self, part: Part) -> Path:
+    def path(self, part: Part) -> Path:
+        """Where a file of the unit lies."""
         return self.directory / f"{part.name}.npy"
 
     def wrong_description(self) -> str | None:
@@ -128,7 +123,7 @@ class UnitFiles:
         return f"made with a different {differing[0]}" if differing else None
 
     def _fault(self, part: Part) -> str | None:
-        path, checksum = self._path(part), self._path(part).with_suffix(".sha256")
+        path, checksum = self.path(part), self.path(part).with_suffix(".sha256")
         if not (path.exists() and checksum.exists()):
             return "without a checksum" if path.exists() else "missing" if checksum.exists() else ABSENT
         try:

@@ -22,8 +22,8 @@ from elmo_bench.config import StoredType
 from elmo_bench.encoders.layers import spell_layers
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
-from elmo_bench.encoders.rows import RowFormat, Rows, Vectors
-from elmo_bench.encoders.shards import ABSENT, Part, UnitFiles, in_units, locked
+from elmo_bench.encoders.rows import RowFormat, Vectors
+from elmo_bench.encoders.shards import ABSENT, Part, Rows, UnitFiles, in_units, locked
 from elmo_bench.types import BenchError, Log, UsageError, Words, log_to_stderr
 
 SHARD_BYTES = 64 * 2**20  # of all layers together; a shard has at least one batch of the plan
@@ -163,8 +163,11 @@ class Store:
                 if faults:
                     self._fill(files, plan, faults)
         return [
-            {layer: files.map(Part(number, layer)) for layer in self.read}
-            for number in range(len(plan.shards))
+            {
+                layer: self.formats[layer].map(files.path(Part(number, layer)), shard.tokens)
+                for layer in self.read
+            }
+            for number, shard in enumerate(plan.shards)
         ]
 
     def _files(self, plan: Plan, data_fingerprint: str, label: str) -> UnitFiles:
