@@ -37,10 +37,10 @@ class Layered:
     def runs(self) -> list[Run]:
         return [run for seeds in (*self.single.values(), self.mix) for run in seeds.values()]
 
-    def weights(self, place: str) -> list[float]:
-        """The mean weights of the mix at a place, layer by layer; none where it does not learn them."""
+    def weights(self, place: str) -> dict[int, float]:
+        """The mean weights of the mix at a place, by layer; none where it does not learn them."""
         rows = [_weights(run, place) for run in self.mix.values()]
-        return [mean(column) for column in zip(*rows, strict=True)] if all(rows) else []
+        return {layer: mean(row[layer] for row in rows) for layer in rows[0]} if rows and all(rows) else {}
 
 
 def build_layers(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
@@ -177,12 +177,9 @@ def _weight_maps(
     for place in PLACES:
         learnt = {one.name: weights for one in found if (weights := one.weights(place))}
         if learnt:
-            depth = max(map(len, learnt.values()))
-            values = [
-                [weights[layer] if layer < len(weights) else None for weights in learnt.values()]
-                for layer in range(depth)
-            ]
-            names = [f"layer {layer}" for layer in range(depth)]
+            layers = sorted(set().union(*learnt.values()))
+            values = [[weights.get(layer) for weights in learnt.values()] for layer in layers]
+            names = [f"layer {layer}" for layer in layers]
             svg = draw_heat_map(f"Weights of {title} at the {place}", list(learnt), names[::-1], values[::-1])
             where = f"{title} ({column.corpus}), at the {place} · {field.place}"
             caption = f"{table.title}: weights of the mix, {where}"
