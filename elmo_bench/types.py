@@ -79,7 +79,10 @@ class BusyError(BenchError):
     """Another process holds the lock; the same command works when that process has ended."""
 
 
-class InterruptedRunError(BenchError):
-    """The run received a stop signal; its checkpoint is written and the same command resumes it."""
+class InterruptedRunError(BaseException):
+    """A stop signal arrived; the same command goes on where this one stopped.
+
+    It is no `Exception`, because a library's `except Exception` would swallow the signal.
+    """
 
     exit_code = 130

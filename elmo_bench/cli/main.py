@@ -54,7 +54,7 @@ def main(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
         return run_command(arguments)
-    except BenchError as error:
+    except (BenchError, InterruptedRunError) as error:
         print(f"error: {name_commands(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:

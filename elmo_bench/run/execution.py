@@ -6,6 +6,7 @@ import itertools
 import shutil
 import time
 from collections.abc import Sequence
+from contextlib import closing
 from pathlib import Path
 
 import torch
@@ -59,7 +60,8 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
             log(f"the earlier run is kept as {set_aside(directory)}")
         if result.exists():
             return Outcome("already done", read_record(result), directory)
-        return Outcome("done", _execute(config, prepared, log), directory)
+        with closing(build_tracker(config.tracking, directory, log)) as tracker:
+            return Outcome("done", _execute(config, prepared, tracker, log), directory)
 
 
 def set_aside(directory: Path) -> Path:
@@ -68,7 +70,7 @@ def set_aside(directory: Path) -> Path:
     return directory.rename(next(target for target in numbered if not target.exists()))
 
 
-def _execute(config: RunConfig, prepared: Prepared, log: Log) -> Record:
+def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) -> Record:
     started = time.perf_counter()
     directory = prepared.directory
     directory.mkdir(parents=True, exist_ok=True)
@@ -76,7 +78,6 @@ def _execute(config: RunConfig, prepared: Prepared, log: Log) -> Record:
         material = gather(config, prepared, log)
     gathered = time.perf_counter()
     module = build_module(config, prepared, material.vocabularies)
-    tracker = build_tracker(config.tracking, directory, log)
     tracker.start(label_run(config, prepared), describe_run(config, prepared))
     fitted = fit_module(module, config, prepared, material, tracker, log)
     trained = time.perf_counter()

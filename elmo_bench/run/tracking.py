@@ -1,15 +1,38 @@
-"""Trackers of a run: if a tracker fails, the run continues."""
+"""Trackers of a run: whatever a tracker does, the run continues as without it.
+
+Weights & Biases runs in a process of its own (`wandb_process.py`), which ends itself if a server does not
+answer in time. The run is then tracked offline from its beginning, because all events are kept, and so are
+the further runs of the same sweep.
+"""
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Callable, Mapping
+import secrets
+import signal
+import subprocess
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
 from elmo_bench.config import TrackingConfig
-from elmo_bench.types import Log
+from elmo_bench.files import write_atomically
+from elmo_bench.types import BenchError, Log
+
+SERVER_SECONDS = 5.0  # the limit of logging in, and again of sending the rest at the end
+LOCAL_SECONDS = 60.0  # the limit of work without a server; it takes some seconds on a busy machine
+NO_ANSWER = "no answer within {seconds:.0f} s"
+OFFLINE_MARK = "tracking-is-offline"  # a file in the directory of a sweep
+
+_shared_directory: Path | None = None  # of the sweep to which this process belongs
+
+
+class TrackingError(BenchError):
+    """A tracker failed; `SafeTracker` makes a warning of it."""
 
 
 @dataclass(frozen=True)
@@ -30,6 +53,9 @@ class Tracker(Protocol):
 
     def finish(self, summary: Mapping[str, Any]) -> None: ...
 
+    def close(self) -> None:
+        """Release everything, also if the run was interrupted or has failed."""
+
 
 class NoTracker:
     """A tracker that does nothing."""
@@ -43,37 +69,109 @@ class NoTracker:
     def finish(self, summary: Mapping[str, Any]) -> None:
         pass
 
+    def close(self) -> None:
+        pass
+
 
 class WandbTracker:
-    """Weights & Biases: online if a key is configured, else offline in the run directory."""
+    """Weights & Biases: online if there is a key and a server that answers, else offline, beside the run."""
 
-    def __init__(self, config: TrackingConfig, directory: Path) -> None:
+    def __init__(self, config: TrackingConfig, directory: Path, log: Log) -> None:
         self._config = config
         self._directory = directory
-        self._run: Any = None
+        self._log = log
+        self._events: list[dict[str, Any]] = []  # from the beginning, in case they are needed again
+        self._process: subprocess.Popen[str] | None = None
+        self._mode = choose_mode()
+        if self._mode == "online" and is_marked_offline():
+            self._mode = "offline"
+            log("W&B did not answer an earlier run of this sweep; this run is tracked offline")
 
     def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
-        import wandb
-
-        self._run = wandb.init(
-            project=self._config.project,
-            group=self._config.group or label.group,
-            tags=[*label.tags, *self._config.tags],
-            name=label.name,
-            config=dict(config),
-            dir=self._directory,
-            mode=None if has_wandb_key() else "offline",
-            settings=wandb.Settings(silent=True),
-        )
+        arguments = {
+            "project": self._config.project,
+            "group": self._config.group or label.group,
+            "tags": [*label.tags, *self._config.tags],
+            "name": label.name,
+            "config": dict(config),
+            "dir": str(self._directory),
+            "id": secrets.token_hex(4),
+        }
+        self._events = [{"start": arguments, "program": sys.argv[0]}]
+        self._launch()
 
     def log(self, values: Mapping[str, float]) -> None:
-        if self._run:
-            self._run.log(dict(values))
+        self._send({"log": dict(values)})
 
     def finish(self, summary: Mapping[str, Any]) -> None:
-        if self._run:
-            self._run.summary.update(dict(summary))
-            self._run.finish()  # otherwise the jobs of one process would merge into one run
+        self._send({"finish": dict(summary)})
+        if reason := self._wait():
+            self._fall_back(reason)
+            if reason := self._wait():
+                raise TrackingError(reason)
+
+    def close(self) -> None:
+        """Let the process end by itself; without `finish` it reports the run as failed."""
+        if self._process and self._process.stdin and not self._process.stdin.closed:
+            with suppress(OSError):
+                self._process.stdin.close()
+
+    def _launch(self) -> None:
+        """Start a process, and send it everything so far."""
+        self._process = subprocess.Popen(
+            [sys.executable, "-P", str(Path(__file__).with_name("wandb_process.py"))],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=subprocess.DEVNULL,
+            encoding="utf-8",
+            start_new_session=True,  # ctrl-C is for the run, which tells the tracker
+        )
+        start, *rest = self._events
+        arguments = {**start["start"], "mode": self._mode}
+        self._write([{**start, "start": arguments, "seconds": self._seconds}, *rest])
+
+    @property
+    def _seconds(self) -> float:
+        return SERVER_SECONDS if self._mode == "online" else LOCAL_SECONDS
+
+    def _send(self, event: dict[str, Any]) -> None:
+        self._events.append(event)
+        self._write([event])
+
+    def _write(self, events: Sequence[Mapping[str, Any]]) -> None:
+        assert self._process and self._process.stdin
+        try:
+            self._process.stdin.writelines(f"{json.dumps(event)}\n" for event in events)
+            self._process.stdin.flush()
+        except BrokenPipeError:  # the process has ended
+            self._fall_back(self._wait() or "it has ended")
+
+    def _wait(self) -> str | None:
+        """Wait for the end of the process; the reason if it failed."""
+        assert self._process
+        try:
+            answer, _ = self._process.communicate(timeout=LOCAL_SECONDS)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.communicate()
+            return NO_ANSWER.format(seconds=LOCAL_SECONDS)
+        if self._process.returncode == -signal.SIGALRM:
+            return NO_ANSWER.format(seconds=self._seconds)
+        if self._process.returncode:
+            return answer.strip() or f"its process ended with {self._process.returncode}"
+        return None
+
+    def _fall_back(self, reason: str) -> None:
+        """Track offline from now on, the run so far included."""
+        if self._mode != "online":
+            raise TrackingError(reason)
+        self._mode = "offline"
+        mark_offline(reason)
+        self._log(
+            f"warning: W&B failed ({reason}); this run and further runs of a sweep are tracked offline. "
+            f"To upload this one later: wandb sync {self._directory / 'wandb'}/offline-run-*"
+        )
+        self._launch()
 
 
 class SafeTracker:
@@ -93,6 +191,10 @@ class SafeTracker:
     def finish(self, summary: Mapping[str, Any]) -> None:
         self._attempt(lambda: self._tracker.finish(summary))
 
+    def close(self) -> None:
+        with suppress(Exception):
+            self._tracker.close()
+
     def _attempt(self, action: Callable[[], None]) -> None:
         if self._broken:
             return
@@ -107,13 +209,33 @@ def build_tracker(config: TrackingConfig, directory: Path, log: Log) -> Tracker:
     """The configured tracker."""
     if config.kind == "off":
         return NoTracker()
-    return SafeTracker(WandbTracker(config, directory), log)
+    return SafeTracker(WandbTracker(config, directory, log), log)
+
+
+def share_outages(directory: Path) -> None:
+    """Let the runs of a sweep, which may be in several processes, pay for a failing server only once."""
+    global _shared_directory
+    _shared_directory = directory
+
+
+def mark_offline(reason: str) -> None:
+    """Tell the further runs of this sweep that a server failed."""
+    if _shared_directory:
+        write_atomically(_shared_directory / OFFLINE_MARK, f"{reason}\n".encode())
+
+
+def is_marked_offline() -> bool:
+    """Whether a server failed an earlier run of this sweep."""
+    return _shared_directory is not None and (_shared_directory / OFFLINE_MARK).exists()
+
+
+def choose_mode() -> str:
+    """The mode of W&B that the user has chosen, or online if W&B can log in without a prompt."""
+    return os.environ.get("WANDB_MODE") or ("online" if has_wandb_key() else "offline")
 
 
 def has_wandb_key() -> bool:
     """Whether W&B can log in without a prompt."""
-    if os.environ.get("WANDB_MODE"):
-        return True  # the user has decided
     if os.environ.get("WANDB_API_KEY"):
         return True
     netrc = Path(os.environ.get("NETRC", "~/.netrc")).expanduser()

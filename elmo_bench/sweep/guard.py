@@ -2,29 +2,24 @@
 
 from __future__ import annotations
 
-import signal
 import sys
 import traceback
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
 
 from omegaconf.errors import OmegaConfBaseException
 
 from elmo_bench.sweep.outcomes import JobEnd
+from elmo_bench.training.stopping import stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 
 def guard(action: Callable[[], Path], overrides: list[str]) -> JobEnd:
     """Run one job and report how it ended."""
     try:
-        for number in (signal.SIGTERM, signal.SIGUSR2):
-            signal.signal(number, _stop)  # fitting replaces it by a handler that saves a checkpoint first
-    except ValueError:
-        pass  # only the main thread can handle signals
-    try:
-        result = action()
-    except BenchError as error:
+        with stop_on_signals():
+            result = action()
+    except (BenchError, InterruptedRunError) as error:
         return _fail(overrides, error.exit_code, str(error))
     except OmegaConfBaseException as error:
         return _fail(overrides, UsageError.exit_code, str(error).splitlines()[0])
@@ -39,9 +34,3 @@ def guard(action: Callable[[], Path], overrides: list[str]) -> JobEnd:
 def _fail(overrides: list[str], exit_code: int, message: str) -> JobEnd:
     print(f"error: {message}", file=sys.stderr, flush=True)
     return JobEnd(overrides, exit_code, message)
-
-
-def _stop(number: int, _: Any) -> None:
-    raise InterruptedRunError(
-        f"stopped by {signal.Signals(number).name}; run the same command again to resume"
-    )

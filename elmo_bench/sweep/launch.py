@@ -21,6 +21,7 @@ from elmo_bench.sweep.jobs import SweepConfig
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.multirun import launch_sweep
 from elmo_bench.sweep.plan import describe_plan, plan_jobs
+from elmo_bench.training.stopping import stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 EXPERIMENT = "experiment"  # the group of named sweeps
@@ -57,11 +58,9 @@ def launch(script: Script, usage: str, words: Sequence[str]) -> int:
         if arguments.help:
             print(describe_usage(usage))
             return 0
-        with open_composer(arguments.overrides) as composer:
+        with stop_on_signals(), open_composer(arguments.overrides) as composer:
             return _answer(script, composer, arguments)
-    except KeyboardInterrupt:
-        return InterruptedRunError.exit_code
-    except BenchError as error:
+    except (BenchError, InterruptedRunError) as error:
         print(f"error: {error}", file=sys.stderr)
         return error.exit_code
 

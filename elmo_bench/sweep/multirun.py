@@ -18,6 +18,7 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from elmo_bench.directories import add_directory, own_directories
+from elmo_bench.run.tracking import share_outages
 from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
 from elmo_bench.sweep.guard import guard
@@ -42,13 +43,14 @@ class Job:
             add_directory(path)
         hydra = HydraConfig.get()
         overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
+        share_outages(directory.parent)
         in_process = _is_in_process(hydra)
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
         write_end(directory, end)
         # On one machine the signal is meant for the whole sweep; on a cluster only for this job.
         if end.exit_code == InterruptedRunError.exit_code and in_process:
-            raise KeyboardInterrupt
+            raise InterruptedRunError(end.error)
 
     def _run(self, composed: DictConfig, number: int | None) -> Path:
         command = self.kind.read(to_values(composed))
@@ -117,7 +119,7 @@ def _start(
 
     try:
         launch_all(missing, directory, launch)
-    except KeyboardInterrupt:
+    except (KeyboardInterrupt, InterruptedRunError):  # a launcher's own processes pass on the former
         conclude(read_ends(directory))
         return InterruptedRunError.exit_code
     return conclude(read_ends(directory))
