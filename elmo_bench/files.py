@@ -27,6 +27,15 @@ from elmo_bench.types import BusyError, Log
 CHECKSUMS = "SHA256SUMS"
 """The checksums of a directory's files, in the form that `sha256sum -c` reads."""
 
+_OTHER_PLACE = "choose another place with paths.runs=DIR, paths.cache=DIR or the path that was refused"
+REMEDIES = {
+    errno.ENOSPC: f"free some space, or {_OTHER_PLACE}; the same command then goes on",
+    errno.EDQUOT: f"free some space, or {_OTHER_PLACE}; the same command then goes on",
+    errno.EFBIG: "raise the limit of the size of files (ulimit -f); the same command then goes on",
+    errno.EROFS: _OTHER_PLACE,
+    errno.EACCES: f"change its permissions, or {_OTHER_PLACE}",
+}
+
 _TEMPORARY = re.compile(r"\.(?P<target>.+)-[0-9a-f]{8}\.tmp", re.DOTALL)
 _CHECKSUM = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>.+)")
 
@@ -154,6 +163,14 @@ def name_file(error: OSError, path: Path) -> OSError:
     """The same error with the user's file name instead of none or a temporary one."""
     reason = error.strerror or str(error).partition("\n")[0]
     return OSError(error.errno or errno.EIO, reason, str(path))
+
+
+def describe_os_error(error: OSError) -> str:
+    """What the system refused, for which file, and what to do."""
+    reason = (error.strerror or str(error)).lower()
+    where = f"{error.filename}: " if error.filename else ""
+    remedy = REMEDIES.get(error.errno or 0)
+    return f"{where}{reason}{f'; {remedy}' if remedy else ''}"
 
 
 def nearest_directory(path: Path) -> Path:

@@ -11,6 +11,8 @@ from elmo_bench.cli.overrides import split_overrides
 from elmo_bench.commands import name_commands
 from elmo_bench.config import nearest
 from elmo_bench.directories import add_directory
+from elmo_bench.files import describe_os_error
+from elmo_bench.output import name_output
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 LAUNCHERS = {  # Hydra parses their arguments, including --help
@@ -37,6 +39,8 @@ COMMANDS = {  # in the order of first use
     "store": "list or clean what the encoder has computed",
 }
 
+READER_HAS_ENDED = 141  # what a shell says of a program that SIGPIPE ended, such as Git
+
 
 class CommandParser(argparse.ArgumentParser):
     """A parser whose help spells the commands as this installation needs them."""
@@ -53,17 +57,17 @@ def start() -> int:
 def main(arguments: list[str]) -> int:
     """Run one command and return its exit code."""
     try:
-        return run_command(arguments)
+        with name_output():
+            return run_command(arguments)
     except (BenchError, InterruptedRunError) as error:
         print(f"error: {name_commands(str(error))}", file=sys.stderr)
         return error.exit_code
     except KeyboardInterrupt:
         return InterruptedRunError.exit_code
-    except BrokenPipeError:  # the program that reads our output has closed the pipe
-        sys.stderr.close()
-        return 0
+    except BrokenPipeError:  # the program that reads our output has ended
+        return READER_HAS_ENDED
     except OSError as error:  # a full disk, a directory without write permission
-        print(f"error: {error}", file=sys.stderr)
+        print(f"error: {describe_os_error(error)}", file=sys.stderr)
         return BenchError.exit_code
 
 

@@ -36,7 +36,7 @@ from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.run.inputs import Material, build_store, gather
 from elmo_bench.run.module import TaskModule
 from elmo_bench.run.outcome import Outcome
-from elmo_bench.run.preparation import Prepared, prepare
+from elmo_bench.run.preparation import Prepared, find_lock, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
@@ -52,9 +52,7 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
     prepared = prepare(config, log)
     directory, result = prepared.directory, prepared.directory / RUN_RECORD
     directory.parent.mkdir(parents=True, exist_ok=True)
-    lock = directory.with_name(f".{directory.name}.lock")
-    busy = f"{directory}: another process is executing this run; wait for it or stop it"
-    with immediate_lock(lock, busy):
+    with immediate_lock(find_lock(directory), f"{directory}: another process is executing this run"):
         remove_leftovers(directory)
         if config.force and result.exists():
             log(f"the earlier run is kept as {set_aside(directory)}")

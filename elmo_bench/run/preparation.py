@@ -78,6 +78,11 @@ def run_directory(config: RunConfig, identity: dict[str, Any]) -> Path:
     return config.paths.runs / config.task.name / f"{condition_of(identity)}-s{config.seed}"
 
 
+def find_lock(directory: Path) -> Path:
+    """The lock of the process that executes a run."""
+    return directory.with_name(f".{directory.name}.lock")
+
+
 def hash_words(config: RunConfig) -> str | None:
     """The hashes of the word-vector files, if there are any."""
     words = config.words

@@ -13,13 +13,14 @@ from hydra.types import RunMode
 
 from elmo_bench.config import read_config
 from elmo_bench.directories import add_directory
+from elmo_bench.output import outlive_output
 from elmo_bench.sweep.arguments import Arguments, read_arguments
 from elmo_bench.sweep.compose import Composer, open_composer, to_values
 from elmo_bench.sweep.guard import guard
 from elmo_bench.sweep.help import describe_usage
 from elmo_bench.sweep.jobs import SweepConfig
 from elmo_bench.sweep.kinds import JobKind
-from elmo_bench.sweep.multirun import launch_sweep
+from elmo_bench.sweep.multirun import launch_sweep, wait_for
 from elmo_bench.sweep.plan import describe_plan, plan_jobs
 from elmo_bench.training.stopping import stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
@@ -108,7 +109,10 @@ def _run_single(composer: Composer, kind: JobKind[Any], overrides: Sequence[str]
     if command.plan:
         print(describe_plan(plan_jobs([list(overrides)], lambda _: kind.locate(command))))
         return 0
-    return guard(lambda: kind.run(command, overrides), list(overrides)).exit_code
+    with outlive_output():
+        while (end := guard(lambda: kind.run(command, overrides), list(overrides))).is_busy:
+            wait_for(kind.locate(command))
+    return end.exit_code
 
 
 def _show(composer: Composer, primary: str, overrides: Sequence[str], arguments: Arguments) -> None:

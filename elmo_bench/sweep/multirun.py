@@ -18,6 +18,8 @@ from hydra.types import HydraContext, RunMode
 from omegaconf import DictConfig
 
 from elmo_bench.directories import add_directory, own_directories
+from elmo_bench.files import waiting_lock
+from elmo_bench.output import outlive_output
 from elmo_bench.run.tracking import share_outages
 from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
@@ -26,6 +28,7 @@ from elmo_bench.sweep.jobs import SweepConfig, list_jobs
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.outcomes import KILLED, JobEnd, conclude, launch_all, read_ends, write_end
 from elmo_bench.sweep.plan import Plan, Target, describe_plan, describe_sum, plan_jobs
+from elmo_bench.sweep.printing import print_line
 from elmo_bench.types import InterruptedRunError
 
 IN_PROCESS = "BasicLauncher"
@@ -46,7 +49,10 @@ class Job:
         share_outages(directory.parent)
         in_process = _is_in_process(hydra)
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
-        end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
+        with outlive_output():
+            end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
+            if end.is_busy:
+                print_line(f"{end.error}; this job comes again after the others")
         write_end(directory, end)
         # On one machine the signal is meant for the whole sweep; on a cluster only for this job.
         if end.exit_code == InterruptedRunError.exit_code and in_process:
@@ -85,7 +91,8 @@ def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, ove
     shared = kind.share([commands[tuple(job.overrides)] for job in plan.missing])
     missing = [[*job.overrides, *more] for job, more in zip(plan.missing, shared, strict=True)]
     commands.clear()  # of a long sweep they take much memory
-    return _start(composer, kind, plan, missing, directory, of_hydra)
+    with outlive_output():
+        return _start(composer, kind, plan, missing, directory, of_hydra)
 
 
 def _start(
@@ -117,8 +124,9 @@ def _start(
         for start in range(0, len(jobs), size):
             launcher.launch(jobs[start : start + size], initial_job_idx=first + start)
 
+    targets = {tuple(job): planned.target for job, planned in zip(missing, plan.missing, strict=True)}
     try:
-        launch_all(missing, directory, launch)
+        launch_all(missing, directory, launch, lambda job: wait_for(targets[tuple(job)]))
     except (KeyboardInterrupt, InterruptedRunError):  # a launcher's own processes pass on the former
         conclude(read_ends(directory))
         return InterruptedRunError.exit_code
@@ -128,6 +136,13 @@ def _start(
 def _is_in_process(hydra: Any) -> bool:
     """Whether the chosen launcher runs jobs in this process."""
     return str(hydra.launcher._target_).endswith(IN_PROCESS)
+
+
+def wait_for(target: Target | None) -> None:
+    """Wait for the process that is executing a job; a lock of a process that has died is free."""
+    if target and target.lock:
+        with waiting_lock(target.lock, f"{target.record.parent} is being executed", print_line):
+            pass
 
 
 def _take_gpu(command: Any, number: int) -> None:

@@ -26,6 +26,7 @@ class JobEnd:
     exit_code: int
     error: str
     result: str = ""  # the record's file
+    is_busy: bool = False  # another process was executing it
 
 
 def write_end(directory: Path, end: JobEnd) -> None:
@@ -33,14 +34,41 @@ def write_end(directory: Path, end: JobEnd) -> None:
     write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
 
 
-def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[str]], int], object]) -> None:
+Launch = Callable[[list[list[str]], int], object]
+"""Run jobs, the first of which has the given number."""
+
+
+def launch_all(
+    jobs: list[list[str]], sweep: Path, launch: Launch, wait_for: Callable[[list[str]], None]
+) -> None:
+    """Launch jobs; those that another process is executing come again when it has ended."""
+    first = 0
+    while jobs:
+        _launch_once(jobs, first, sweep, launch)
+        jobs = _take_busy_jobs(sweep)
+        first = _next_number(sweep)
+        for job in jobs:
+            wait_for(job)
+
+
+def _take_busy_jobs(sweep: Path) -> list[list[str]]:
+    """The jobs that another process was executing; their outcomes are removed."""
+    jobs = []
+    for directory in _job_directories(sweep):
+        end = _read_end(directory)
+        if end and end.is_busy:
+            jobs.append(end.overrides)
+            shutil.rmtree(directory)
+    return jobs
+
+
+def _launch_once(jobs: list[list[str]], first: int, sweep: Path, launch: Launch) -> None:
     """Launch jobs; if a launcher fails because one process died, the other jobs still run.
 
     On one machine the whole process pool dies with that process. Only one of the running jobs caused it,
     so each of them is retried once, after the jobs that had not started. On a cluster the other jobs
     continue, and this function waits for them.
     """
-    first = 0
     killed_before: list[list[str]] = []
     while jobs:
         try:
@@ -57,7 +85,7 @@ def launch_all(jobs: list[list[str]], sweep: Path, launch: Callable[[list[list[s
                 return
             waiting = [job for place, job in places if not (place / OUTCOME).exists()]
             killed = [(place, job) for place, job in places if was_killed(place) and job not in killed_before]
-            first = max((int(path.name) for path in sweep.glob("[0-9]*")), default=-1) + 1
+            first = _next_number(sweep)
             if not killed and len(waiting) == len(jobs):  # no job started: the launcher itself does not work
                 for number, job in enumerate(jobs, first):
                     write_end(sweep / str(number), JobEnd(job, 1, f"could not be launched: {error}"))
@@ -81,20 +109,30 @@ def wait_for_cluster(folder: Path) -> bool:
 
 def was_killed(directory: Path) -> bool:
     """Whether a job started and did not record how it ended."""
-    outcome = directory / OUTCOME
-    return outcome.exists() and json.loads(outcome.read_text())["error"] == KILLED
+    end = _read_end(directory)
+    return end is not None and end.error == KILLED
 
 
 def read_ends(sweep: Path) -> list[JobEnd]:
     """How the jobs of a sweep ended; one that wrote nothing was killed."""
     ends = []
-    for directory in sorted(sweep.glob("[0-9]*"), key=lambda path: int(path.name)):
-        outcome = directory / OUTCOME
-        if outcome.exists():
-            ends.append(JobEnd(**json.loads(outcome.read_text())))
-        else:
-            ends.append(JobEnd([f"job {directory.name}"], 1, KILLED))
+    for directory in _job_directories(sweep):
+        ends.append(_read_end(directory) or JobEnd([f"job {directory.name}"], 1, KILLED))
     return ends
+
+
+def _read_end(directory: Path) -> JobEnd | None:
+    """How the job of a directory ended, if it has recorded that."""
+    outcome = directory / OUTCOME
+    return JobEnd(**json.loads(outcome.read_text())) if outcome.exists() else None
+
+
+def _job_directories(sweep: Path) -> list[Path]:
+    return sorted(sweep.glob("[0-9]*"), key=lambda path: int(path.name))
+
+
+def _next_number(sweep: Path) -> int:
+    return max((int(path.name) for path in _job_directories(sweep)), default=-1) + 1
 
 
 def conclude(ends: list[JobEnd]) -> int:

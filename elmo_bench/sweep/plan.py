@@ -28,6 +28,7 @@ class Target:
     done: bool
     group: str  # jobs of one group take about as long
     seconds: float | None  # as measured in similar earlier runs
+    lock: Path | None = None  # of the process that executes the job, unless the job itself waits for it
 
 
 @dataclass(frozen=True)

@@ -36,7 +36,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
     from elmo_bench.plugins import load_task
-    from elmo_bench.run.preparation import foresee
+    from elmo_bench.run.preparation import find_lock, foresee
 
     directory = foresee(config, print_once)
     record = directory / "result.json"
@@ -49,6 +49,7 @@ def locate_run(config: RunConfig) -> Target:
         done=done,
         group=config.task.name,
         seconds=estimate_seconds(config),
+        lock=find_lock(directory),
     )
 
 

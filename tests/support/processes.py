@@ -44,13 +44,15 @@ def slow_imports(*commands: Sequence[str]) -> tuple[str, list[str]]:
     return done.stdout, done.stderr.splitlines()
 
 
-def start(*arguments: str, script: str = "run.py") -> subprocess.Popen[str]:
+def start(
+    *arguments: str, script: str = "run.py", output: int = subprocess.PIPE, **environment: str
+) -> subprocess.Popen[str]:
     """A running command; its output is read at its end."""
     return subprocess.Popen(
         [sys.executable, script, *arguments],
         cwd=PROJECT,
-        env={**os.environ, "OMP_NUM_THREADS": "1"},
-        stdout=subprocess.PIPE,
+        env={**os.environ, "OMP_NUM_THREADS": "1", **environment},
+        stdout=output,
         stderr=subprocess.PIPE,
         text=True,
     )

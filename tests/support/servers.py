@@ -66,7 +66,11 @@ class _Handler(BaseHTTPRequestHandler):
             case _:
                 self._answer(200, json.dumps(_reply(self.path, body)).encode())
 
-    do_GET = do_PUT = do_HEAD = do_POST
+    def do_PUT(self) -> None:
+        self.do_POST()
+
+    def do_GET(self) -> None:
+        self.do_POST()
 
     def _answer(self, status: int, content: bytes) -> None:
         self.send_response(status)

@@ -94,6 +94,33 @@ def test_a_file_is_hashed_again_only_when_it_changed(tmp_path: Path) -> None:
     assert hash_files([path]) == hash_value([hash_file(path)]) != first
 
 
+def fail_to_wait(job: list[str]) -> None:
+    raise AssertionError(f"{job} is executed by no other process")
+
+
+def test_a_job_of_another_process_comes_again_after_the_others(tmp_path: Path) -> None:
+    told: list[str] = []
+    busy = {"first", "second"}
+
+    def launch(jobs: list[list[str]], first: int) -> None:
+        for number, (name,) in enumerate(jobs, first):
+            told.append(name)
+            write_end(tmp_path / str(number), JobEnd([name], 0, "", is_busy=name in busy))
+
+    def wait_for(job: list[str]) -> None:
+        told.append(f"waiting for {job[0]}")
+        busy.discard("first")
+        if told.count("second") > 1:  # a third process took it in the meantime
+            busy.discard("second")
+
+    launch_all([["first"], ["free"], ["second"]], tmp_path, launch, wait_for)
+    waiting = ["waiting for first", "waiting for second"]
+    assert told == ["first", "free", "second", *waiting, "first", "second", waiting[1], "second"]
+    ends = read_ends(tmp_path)
+    assert sorted(end.overrides[0] for end in ends) == ["first", "free", "second"]
+    assert not any(end.is_busy for end in ends)
+
+
 def test_what_a_dying_process_took_along_is_started_once_more(tmp_path: Path) -> None:
     launched = []
 
@@ -106,7 +133,7 @@ def test_what_a_dying_process_took_along_is_started_once_more(tmp_path: Path) ->
             write_end(tmp_path / str(number), JobEnd(job, 0, ""))
 
     write_end(tmp_path / "3", JobEnd(["done already"], 0, ""))
-    launch_all([["one"], ["deadly"], ["two"]], tmp_path, launch)
+    launch_all([["one"], ["deadly"], ["two"]], tmp_path, launch, fail_to_wait)
     assert launched == [(0, "one"), (1, "deadly"), (4, "two"), (5, "deadly")]
     ends = {end.overrides[0]: end for end in read_ends(tmp_path)}
     assert {name: end.exit_code for name, end in ends.items()} == {
@@ -122,7 +149,7 @@ def test_a_launcher_that_starts_nothing_is_not_asked_for_ever(tmp_path: Path) ->
     def launch(jobs: list[list[str]], first: int) -> None:
         raise RuntimeError("no such partition")
 
-    launch_all([["one"], ["two"]], tmp_path, launch)
+    launch_all([["one"], ["two"]], tmp_path, launch, fail_to_wait)
     assert [end.error for end in read_ends(tmp_path)] == ["could not be launched: no such partition"] * 2
 
 
