@@ -17,6 +17,7 @@ from elmo_bench.sweep import multirun
 from elmo_bench.sweep.scripts import launch_runs
 from elmo_bench.training.stopping import SIGNALS, stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError
+from elmo_bench.world import WORLD_VERSION
 from tests.support.processes import finish, places, start
 from tests.support.servers import tracker_server
 
@@ -52,10 +53,10 @@ def test_no_handler_of_exceptions_swallows_a_signal(number: signal.Signals) -> N
 def test_while_a_lock_is_waited_for(root: Path, number: signal.Signals) -> None:
     cache = root / f"cache-{number.name}"
     (cache / "world").mkdir(parents=True)
-    with FileLock(cache / "world" / ".v5.lock"):
+    with FileLock(cache / "world" / f".v{WORLD_VERSION}.lock"):
         process = start(*RUN, *places(root), f"paths.cache={cache}")
         assert process.stdout
-        assert "waiting: v5 is being made by another process" in process.stdout.readline()
+        assert f"waiting: v{WORLD_VERSION} is being made by another process" in process.stdout.readline()
         _, errors = stop(process, number)
     assert process.returncode == 130
     assert errors == f"error: stopped by {number.name}; run the same command again to resume\n"
@@ -98,6 +99,7 @@ def test_between_two_jobs_of_a_sweep(
     assert "0 of 1 jobs done" in capfd.readouterr().out
 
 
+@pytest.mark.slow
 def test_a_parallel_sweep_ends_with_its_processes(root: Path) -> None:
     words = ("-m", *RUN, *ENDLESS, "seed=11,12,13", "hydra/launcher=parallel")
     process = start(*words, *places(root))
