@@ -10,13 +10,13 @@ from contextlib import closing
 from pathlib import Path
 
 import torch
-from safetensors.torch import save_file
+from safetensors.torch import save
 
 from elmo_bench.conditions import describe_notes
 from elmo_bench.config import RunConfig
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.files import atomic_path, immediate_lock, remove_leftovers
+from elmo_bench.files import immediate_lock, remove_leftovers, write_atomically
 from elmo_bench.hashing import hash_file
 from elmo_bench.records import (
     COUNTS,
@@ -87,8 +87,7 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     }
     # `predict` and `ensemble` need the weights; the record is written last and marks the run as done.
     weights = {name: value.contiguous() for name, value in module.state_dict().items()}
-    with atomic_path(directory / WEIGHTS) as temporary:
-        save_file(weights, temporary)
+    write_atomically(directory / WEIGHTS, save(weights))
     record = make_record(config, prepared, material, module, fitted, scores, seconds)
     write_record(directory / RUN_RECORD, record)
     shutil.rmtree(directory / "checkpoints", ignore_errors=True)

@@ -3,12 +3,17 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
+from functools import cache
 from itertools import groupby
 from pathlib import Path
+from threading import Thread
 from typing import Any
+from urllib.error import HTTPError
+from urllib.request import urlopen
 
 from elmo_bench.config import HubConfig
 from elmo_bench.files import make_once
@@ -17,6 +22,8 @@ from elmo_bench.types import DataError, DataMissingError, Log
 
 NO_LABEL = "-"  # of the SNLI release; a number below zero on the Hub
 FACTS = "hub.json"  # next to the files: their origin, and the number of rows of each
+
+ANSWER_SECONDS = 10.0  # for a Hub that does not answer; the library itself would try for minutes
 
 Row = dict[str, Any]
 
@@ -74,6 +81,8 @@ def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) ->
         raise DataMissingError(
             f"{hub.repository}: reading it needs the package datasets: pip install datasets; {alternative}"
         ) from None
+    if not local and not datasets.config.HF_HUB_OFFLINE and (outage := find_outage(hub_address())):
+        raise _unreachable(describe(hub, local), outage, alternative)
     datasets.disable_progress_bars()
     try:
         rows = datasets.load_dataset(
@@ -84,10 +93,7 @@ def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) ->
             cache_dir=str(cache),
         )
     except OSError as error:  # no network, no such repository, no such revision, an empty directory
-        raise DataMissingError(
-            f"{describe(hub, local)}: {first_line(error)}. Try again with a network, or name a local copy "
-            f"of the repository with data.repository=DIR; {alternative}"
-        ) from None
+        raise _unreachable(describe(hub, local), first_line(error), alternative) from None
     except (ValueError, RuntimeError, datasets.exceptions.DatasetsError) as error:
         # a missing split or configuration, files that do not match, or a loading script
         raise DataError(
@@ -99,6 +105,45 @@ def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) ->
             f"{describe(hub, local)}: expected a column {absent[0]!r}, got {', '.join(rows.column_names)}"
         )
     return name_classes(rows.select_columns(list(hub.columns)))
+
+
+def hub_address() -> str:
+    """The server of the Hub, or the mirror that the environment names."""
+    return os.environ.get("HF_ENDPOINT", "https://huggingface.co").rstrip("/")
+
+
+@cache
+def find_outage(address: str) -> str | None:
+    """Why the Hub cannot be used, if it cannot; asked once, so that a plan of many runs waits once."""
+    answers: list[str | None] = [f"no answer within {ANSWER_SECONDS:.0f} s"]
+
+    def ask() -> None:
+        answers[0] = _ask(address)
+
+    # A thread, because neither the resolution of names nor a server that sends slowly has a limit of its own.
+    asking = Thread(target=ask, daemon=True)
+    asking.start()
+    asking.join(ANSWER_SECONDS)
+    return answers[0]
+
+
+def _ask(address: str) -> str | None:
+    try:
+        with urlopen(f"{address}/api/datasets?limit=1", timeout=ANSWER_SECONDS) as reply:
+            kind = reply.headers.get_content_type()
+    except HTTPError as error:
+        error.close()
+        return f"{address} answered {error.code}" if error.code >= 500 else None
+    except OSError as error:
+        return f"{address}: {error}"
+    return None if kind == "application/json" else f"{address} answered with {kind}, as a proxy does"
+
+
+def _unreachable(where: str, reason: str, alternative: str) -> DataMissingError:
+    return DataMissingError(
+        f"{where}: {reason}. Try again with a network, or name a local copy "
+        f"of the repository with data.repository=DIR; {alternative}"
+    )
 
 
 def first_line(error: Exception) -> str:

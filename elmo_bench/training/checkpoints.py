@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
-from elmo_bench.files import move_into_place
+from elmo_bench.files import move_into_place, name_file
 from elmo_bench.hashing import hash_file
 from elmo_bench.types import Log
 
@@ -25,7 +25,12 @@ class CheckpointDirectory:
         """Write the trainer's state, then drop older ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
         partial = self._directory / ".writing.tmp"  # collective: all processes take part
-        trainer.save_checkpoint(partial)
+        try:
+            trainer.save_checkpoint(partial)
+        except OSError as error:  # a full disk
+            partial.unlink(missing_ok=True)
+            final = self._directory / f"step-{trainer.global_step:09d}.ckpt"
+            raise name_file(error, final) from error
         if not trainer.is_global_zero:
             return  # the first process writes for all
         name = f"step-{trainer.global_step:09d}-{_hash(partial)}.ckpt"

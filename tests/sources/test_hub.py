@@ -20,6 +20,7 @@ from elmo_bench.hashing import hash_file
 from elmo_bench.sources import hub
 from elmo_bench.types import DataError, DataMissingError, UsageError
 from tests.support.composition import TASKS, compose, run_config
+from tests.support.servers import tracker_server
 
 SPLITS = {"train": "train", "dev": "validation", "test": "test"}
 TAGS = ["O", "B-PER", "I-PER"]
@@ -247,6 +248,7 @@ def test_without_a_network_or_the_package_one_is_told_what_to_do(
     def unreachable(*_: Any, **__: Any) -> None:
         raise ConnectionError("Couldn't reach 'nobody/nothing' on the Hub")
 
+    monkeypatch.setattr(hub, "find_outage", lambda address: None)
     monkeypatch.setattr(datasets, "load_dataset", unreachable)
     with pytest.raises(DataMissingError) as refusal:
         fetch(TAGGED, "nobody/nothing", tmp_path / "cache")
@@ -257,6 +259,36 @@ def test_without_a_network_or_the_package_one_is_told_what_to_do(
     monkeypatch.setitem(sys.modules, "datasets", None)
     with pytest.raises(DataMissingError, match="pip install datasets"):
         fetch(TAGGED, "nobody/nothing", tmp_path / "cache")
+
+
+@pytest.mark.parametrize(
+    ("failure", "reason"),
+    [("hangs", "no answer within"), ("500", "answered 500"), ("html", "as a proxy does")],
+)
+def test_a_hub_that_does_not_work_is_asked_once(
+    failure: str, reason: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(hub, "ANSWER_SECONDS", 0.5)
+    with tracker_server(failure) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.address)
+        for repository in ("nobody/nothing", "nobody/other"):
+            with pytest.raises(DataMissingError, match=f"{repository} .*{reason}.*data.repository=DIR"):
+                fetch(TAGGED.model_copy(update={"repository": repository}), repository, tmp_path / "cache")
+        assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("answer", [None, "401"])
+def test_a_hub_that_answers_is_left_to_its_library(
+    answer: str | None, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(*_: Any, **__: Any) -> None:
+        raise ConnectionError("asked by the library")
+
+    monkeypatch.setattr(datasets, "load_dataset", refuse)
+    with tracker_server(answer) as server:
+        monkeypatch.setenv("HF_ENDPOINT", server.address)
+        with pytest.raises(DataMissingError, match="asked by the library"):
+            fetch(TAGGED, "nobody/nothing", tmp_path / "cache")
 
 
 def test_a_run_reads_the_local_copy_that_it_names_and_files_in_place_win(tmp_path: Path) -> None:

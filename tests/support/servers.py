@@ -1,4 +1,4 @@
-"""Servers of trackers that fail in every way, on this machine."""
+"""Servers that fail in every way, on this machine: of trackers, and of the Hub."""
 
 from __future__ import annotations
 
@@ -62,7 +62,7 @@ class _Handler(BaseHTTPRequestHandler):
             case "401":
                 self._answer(401, b'{"errors": [{"message": "this key is not known"}]}')
             case "html":
-                self._answer(200, b"<html>Please log in to the proxy</html>")
+                self._answer(200, b"<html>Please log in to the proxy</html>", "text/html")
             case _:
                 self._answer(200, json.dumps(_reply(self.path, body)).encode())
 
@@ -72,8 +72,9 @@ class _Handler(BaseHTTPRequestHandler):
     def do_GET(self) -> None:
         self.do_POST()
 
-    def _answer(self, status: int, content: bytes) -> None:
+    def _answer(self, status: int, content: bytes, kind: str = "application/json") -> None:
         self.send_response(status)
+        self.send_header("Content-Type", kind)
         self.send_header("Content-Length", str(len(content)))
         self.end_headers()
         self.wfile.write(content)
