@@ -23,7 +23,7 @@ from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.cli import embed, vector_files
 from elmo_bench.cli.vector_files import Layout, VectorFile
 from elmo_bench.elmo import Elmo
-from elmo_bench.types import BenchError, DataError, DataMissingError, UsageError
+from elmo_bench.types import BenchError, DataError, DataMissingError, InterruptedRunError, UsageError
 
 SENTENCES = [["The", "cat", "sat", "."], [], ["No", "."], ["Zürich", "is", "far", "from", "here", "."]]
 Floats = NDArray[np.float32]
@@ -144,7 +144,7 @@ def test_a_stopped_job_goes_on_and_ends_with_the_same_bytes(
 
     with monkeypatch.context() as patch:
         patch.setattr(vector_files.os, "fsync", stop)
-        with pytest.raises(BenchError, match="again to resume") as caught:
+        with pytest.raises(InterruptedRunError, match="again to resume") as caught:
             _run(source, tmp_path / name, "--model", model)
     assert caught.value.exit_code == 130
     assert not (tmp_path / name).exists()
