@@ -2,20 +2,22 @@
 
 Every write goes to a temporary file in the target's directory, which is renamed once it is on the disk. A
 write that fails keeps the old content and removes its temporary file; only a killed process leaves one. Its
-name is `.<name of the target>-<8 hexadecimal digits>.tmp`. A process that holds the lock of a target removes
-such files with `remove_leftovers`.
+name is `.<name of the target>-<8 hexadecimal digits>.tmp`. A writer holds a shared lock of the directory,
+which the system releases when the process ends, however it ends. Whoever gets the directory's exclusive lock
+therefore knows that every temporary file in it is a leftover: the next write removes them.
 """
 
 from __future__ import annotations
 
 import errno
+import fcntl
 import os
 import re
 import secrets
 import shutil
 import stat
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager, suppress
+from contextlib import ExitStack, contextmanager, suppress
 from pathlib import Path
 from typing import BinaryIO
 
@@ -60,8 +62,9 @@ def atomic_path(path: Path) -> Iterator[Path]:
     temporary = _temporary(path)
     try:
         path.parent.mkdir(parents=True, exist_ok=True)
-        yield temporary
-        move_into_place(temporary, path)
+        with _writing_in(path.parent):
+            yield temporary
+            move_into_place(temporary, path)
     except OSError as error:
         if error.filename in (None, str(temporary)):  # otherwise the error concerns another file and names it
             raise name_file(error, path) from error
@@ -76,12 +79,14 @@ def atomic_directory(target: Path) -> Iterator[Path]:
     """An empty directory to fill; with checksums it replaces `target` if the block ends without an error."""
     temporary = _temporary(target)
     try:
-        temporary.mkdir(parents=True)
-        yield temporary
-        _write_checksums(temporary)
-        remove(target)
-        temporary.replace(target)
-        _sync_directory(target.parent)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        with _writing_in(target.parent):
+            temporary.mkdir()
+            yield temporary
+            _write_checksums(temporary)
+            remove(target)
+            temporary.replace(target)
+            _sync_directory(target.parent)
     except OSError as error:
         if error.filename is None or str(error.filename).startswith(str(temporary)):
             raise name_file(error, target) from error
@@ -111,7 +116,7 @@ def find_damage(directory: Path) -> str | None:
     if not directory.is_dir():
         return "not a directory" if os.path.lexists(directory) else "not there"
     checksums = directory / CHECKSUMS
-    if checksums.is_symlink():
+    if os.path.lexists(checksums) and not is_plain_file(checksums):
         return f"{CHECKSUMS} is not a plain file"
     try:
         lines = checksums.read_text(encoding="utf-8").splitlines()
@@ -142,6 +147,25 @@ def remove_leftovers(directory: Path, name: str | None = None) -> None:
         match = _TEMPORARY.fullmatch(path.name)
         if match and name in (None, match["target"]):
             remove(path)
+
+
+def remove_dead(directory: Path) -> None:
+    """Delete the temporary files of a directory, unless a process is writing in it."""
+    with suppress(OSError):  # the directory is absent or read-only, or somebody writes, or has no such locks
+        descriptor = os.open(directory, os.O_RDONLY)
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            remove_leftovers(directory)
+        finally:
+            os.close(descriptor)
+
+
+def is_plain_file(path: Path) -> bool:
+    """Whether this path is a file itself: no link, no directory, no device, no pipe."""
+    try:
+        return stat.S_ISREG(path.lstat().st_mode)
+    except (FileNotFoundError, NotADirectoryError):
+        return False
 
 
 def remove(path: Path) -> None:
@@ -220,6 +244,18 @@ def _temporary(target: Path) -> Path:
     return target.with_name(f".{target.name}-{secrets.token_hex(4)}.tmp")
 
 
+@contextmanager
+def _writing_in(directory: Path) -> Iterator[None]:
+    """Protect the temporary files that are written in a directory, after removing those of dead processes."""
+    remove_dead(directory)
+    with ExitStack() as stack:
+        with suppress(OSError):  # a directory that cannot be read, or a file system without such locks
+            descriptor = os.open(directory, os.O_RDONLY)
+            stack.callback(os.close, descriptor)
+            fcntl.flock(descriptor, fcntl.LOCK_SH)
+        yield
+
+
 def _sync(path: Path) -> None:
     """Wait until the content of a file is on the disk."""
     descriptor = os.open(path, os.O_RDONLY)
@@ -253,7 +289,7 @@ def _visible_files(directory: Path) -> Iterator[Path]:
 def _file_damage(path: Path, digest: str) -> str | None:
     """A link or a device instead of a file counts as damage, because its content may change unnoticed."""
     try:
-        if not stat.S_ISREG(path.lstat().st_mode):
+        if os.path.lexists(path) and not is_plain_file(path):
             return "is not a plain file"
         return None if hash_file_once(path) == digest else "differs from its checksum"
     except FileNotFoundError:

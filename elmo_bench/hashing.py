@@ -31,13 +31,25 @@ def hash_files(paths: Iterable[Path]) -> str:
 
 
 def hash_file_once(path: Path) -> str:
-    """Cached sha256 of a file; the file is read again if its size or time changed."""
+    """sha256 of a file, kept until the file changes or this process ends: every process reads it once."""
+    return _hash_state(path.absolute(), file_state(path))
+
+
+FileState = tuple[int, int, int, int]
+
+
+def file_state(path: Path) -> FileState:
+    """What changes with every write to a file.
+
+    A program can set the time of modification, but not the time of change. So a write is noticed even if it
+    keeps the size and the time of modification.
+    """
     state = path.stat()
-    return _hash_state(path.absolute(), state.st_size, state.st_mtime_ns, state.st_ino)
+    return state.st_size, state.st_mtime_ns, state.st_ctime_ns, state.st_ino
 
 
 @lru_cache(maxsize=4096)
-def _hash_state(path: Path, *_: int) -> str:
+def _hash_state(path: Path, _: FileState) -> str:
     return hash_file(path)
 
 

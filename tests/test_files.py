@@ -24,6 +24,7 @@ from elmo_bench.files import (
     immediate_lock,
     make_once,
     move_into_place,
+    remove_dead,
     remove_leftovers,
     try_lock,
     waiting_lock,
@@ -152,6 +153,40 @@ def test_a_killed_write_leaves_the_old_content_and_a_recognisable_leftover(
     assert set(names(tmp_path)) == {"file-1", "file-1-0123abcd.tmp", ".file-1.tmp"}
 
 
+@pytest.mark.parametrize("write", WRITERS)
+def test_what_a_killed_process_leaves_is_removed_by_the_next_write_there(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, write: Writer
+) -> None:
+    for victim in (lambda: write(tmp_path / "one"), lambda: make_once(tmp_path / "two", make, pytest.fail)):
+        with monkeypatch.context() as patch:
+            patch.setattr(os, "replace", kill)
+            assert in_child(victim) == -signal.SIGKILL
+    assert any(name.endswith(".tmp") for name in names(tmp_path))
+    write(tmp_path / "three")
+    assert set(names(tmp_path)) == {"three", ".two.lock"}  # the lock is free, and stays as after any making
+
+
+def test_what_another_process_is_writing_stays(tmp_path: Path) -> None:
+    fork = multiprocessing.get_context("fork")
+    ready, end = fork.Event(), fork.Event()
+
+    def write_slowly() -> None:
+        with atomic_file(tmp_path / "slow") as file:
+            file.write(b"content")
+            ready.set()
+            end.wait(timeout=30)
+
+    child = fork.Process(target=write_slowly)
+    child.start()
+    assert ready.wait(timeout=30)
+    by_bytes(tmp_path / "quick")
+    remove_dead(tmp_path)
+    assert len(names(tmp_path)) == 2
+    end.set()
+    child.join(timeout=30)
+    assert child.exitcode == 0 and set(names(tmp_path)) == {"slow", "quick"}
+
+
 def test_the_content_is_on_the_disk_before_the_name(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     steps: list[str] = []
     for name in ("fsync", "replace"):
@@ -231,7 +266,21 @@ def become_dangling(path: Path) -> None:
     path.symlink_to("nowhere")
 
 
-DAMAGE = [flip, cut, empty, Path.unlink, become_directory, become_link, become_dangling]
+def become_pipe(path: Path) -> None:
+    """Whoever opens it waits for a writer."""
+    path.unlink()
+    os.mkfifo(path)
+
+
+def flip_and_hide(path: Path) -> None:
+    """Keep the size and the time of modification."""
+    before = path.stat()
+    flip(path)
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+
+
+BLIND = [flip, flip_and_hide, cut, empty]  # damaged checksums may accuse a sound file
+DAMAGE = [*BLIND, Path.unlink, become_directory, become_link, become_dangling, become_pipe]
 
 
 @pytest.mark.parametrize("damage", DAMAGE)
@@ -245,7 +294,7 @@ def test_a_damaged_directory_is_made_again_and_says_so(
     assert content(made) == MADE and find_damage(made) is None
     (message,) = said
     assert message.startswith(f"{made}: ") and message.endswith("; making it again")
-    assert name in message or damage in (flip, cut, empty)  # damaged checksums may accuse a sound file
+    assert name in message or damage in BLIND
 
 
 @pytest.mark.parametrize("kind", ["file", "link", "without checksums", "a further file", "part of the list"])

@@ -15,7 +15,7 @@ from elmo_bench.bilm.layout import OPTIONS_FILE, find_model, read_options
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.files import make_once
-from elmo_bench.hashing import BILM_NUMERICS, hash_value
+from elmo_bench.hashing import BILM_NUMERICS, FileState, file_state, hash_value
 from elmo_bench.types import DataMissingError
 
 if TYPE_CHECKING:  # PyTorch is imported only to load a model
@@ -23,7 +23,6 @@ if TYPE_CHECKING:  # PyTorch is imported only to load a model
     from elmo_bench.bilm.model import BiLM
 
 UNTRAINED_SEED = 1
-FileState = tuple[int, int, int]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -46,7 +45,7 @@ class BilmPlugin(EncoderPlugin):
     def find(self, context: EncoderContext) -> FoundEncoder:
         options, weights = self.locate(context)
         sizes = read_options(options)
-        fingerprint = _fingerprint(sizes, weights, _state(weights), self.precision)
+        fingerprint = _fingerprint(sizes, weights, file_state(weights), self.precision)
         parameters = count_parameters(sizes)
         card = bilm_card(context.name, fingerprint, sizes.layers, sizes.projection_dim, parameters)
         return FoundEncoder(card, lambda: _load(options, weights, self.precision, context.device))
@@ -122,7 +121,7 @@ def _fingerprint(options: BilmOptions, weights: Path, _: FileState, precision: P
 def _load(options: Path, weights: Path, precision: Precision, device: str) -> Embedder:
     from elmo_bench.bilm.engine.embedder import Embedder
 
-    model = _read(options, weights, _state(options), _state(weights))
+    model = _read(options, weights, file_state(options), file_state(weights))
     return Embedder(on_device(model, device), precision)
 
 
@@ -141,7 +140,3 @@ def _read(options: Path, weights: Path, *_: FileState) -> BiLM:
 
     return load_bilm(options, weights)
 
-
-def _state(path: Path) -> FileState:
-    state = path.stat()
-    return state.st_size, state.st_mtime_ns, state.st_ino
