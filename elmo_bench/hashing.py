@@ -19,6 +19,31 @@ def hash_value(value: Any) -> str:
     return hashlib.sha256(text.encode()).hexdigest()
 
 
+SEAL = "sha256"  # the key of a sealed object
+
+
+def seal_text(text: str) -> str:
+    """The text of a JSON object with the hash of its content as the last value."""
+    digest = hash_value(json.loads(text))
+    return f'{text.rstrip().removesuffix("}").rstrip()},\n "{SEAL}": "{digest}"\n}}\n'
+
+
+def read_sealed(text: bytes) -> dict[str, Any]:
+    """The content of a JSON object, seal included; a ValueError says what is wrong with it.
+
+    An object without a seal is accepted: it was written before there were seals.
+    """
+    try:
+        content = json.loads(text.decode())
+        if not isinstance(content, dict):
+            raise ValueError("not a JSON object")
+        if content.get(SEAL) not in (None, hash_value({k: v for k, v in content.items() if k != SEAL})):
+            raise ValueError(f"its content does not match its {SEAL}")
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    return content
+
+
 def hash_file(path: Path) -> str:
     """sha256 of a file's bytes."""
     with path.open("rb") as file:

@@ -6,7 +6,6 @@ from typing import Any
 
 from elmo_bench.conditions import known_elmo, leave_out, reduce_elmo
 from elmo_bench.config import RunConfig
-from elmo_bench.hashing import hash_value
 from elmo_bench.sources import choose_corpus
 
 NUMERICS = 3
@@ -84,8 +83,3 @@ def identify(
         "words_sha256": words,
         "numerics": NUMERICS,
     }
-
-
-def condition_of(identity: dict[str, Any]) -> str:
-    """The short name of an identity, as used in names of run directories."""
-    return hash_value(identity)[:12]

@@ -3,20 +3,41 @@
 from __future__ import annotations
 
 import json
+import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
+from zipfile import BadZipFile
 
 import numpy as np
-from pydantic import BaseModel, ConfigDict, ValidationError
+from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError
 
 from elmo_bench.files import atomic_file, write_atomically
+from elmo_bench.hashing import SEAL, hash_value, read_sealed, seal_text
 from elmo_bench.types import Counts, DamagedFileError
 
 RUN_RECORD = "result.json"  # in the directory of a run; written last
 ENSEMBLE_RECORD = "ensemble.json"  # in the directory of an ensemble
 COUNTS = "counts.npz"
 WEIGHTS = "head.safetensors"
+
+FiniteScores = dict[str, dict[str, Annotated[float, AllowInfNan(False)]]]  # by split
+
+
+class Sealed(BaseModel):
+    """A record whose file carries the hash of its content, so that a changed digit is noticed.
+
+    A loss of a diverged run is not a number; JSON is written with NaN for it, as Python reads it.
+    """
+
+    model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
+
+    sha256: str | None = None  # of the file that was read; older files have none
+
+    @property
+    def contradiction(self) -> str | None:
+        """What the record says of itself that cannot be true."""
+        return None
 
 
 class Finetuning(BaseModel):
@@ -68,10 +89,8 @@ class EncoderFacts(BaseModel):
     speed: EncodingSpeed | None  # unknown if nothing was encoded on the machine
 
 
-class Record(BaseModel):
+class Record(Sealed):
     """The record of one finished run; the only input of tables and figures."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["run"] = "run"
     task: str
@@ -88,7 +107,7 @@ class Record(BaseModel):
     debug: bool  # trial run on a few examples: never in tables
     identity: dict[str, Any]  # what the condition hashes, in the clear
     config: dict[str, Any]  # the resolved configuration
-    scores: dict[str, dict[str, float]]  # by split
+    scores: FiniteScores
     examples: dict[str, int]  # by split
     left_out: dict[str, dict[str, int]] = {}  # contents of the files not used, such as pairs without a label
     curve: list[dict[str, float]]  # one row per epoch
@@ -105,6 +124,13 @@ class Record(BaseModel):
     parameters: dict[str, int]
     seconds: dict[str, float]
     environment: dict[str, Any]  # version, commit and dirty of the code; packages, hardware, threads
+
+    @property
+    def contradiction(self) -> str | None:
+        if self.condition != condition_of(self.identity):
+            return f"its condition {self.condition} is not the hash of its identity"
+        configured = self.config.get("seed", self.seed)
+        return None if configured == self.seed else f"its seed is {self.seed} and {configured}"
 
     @property
     def unpublishable(self) -> str | None:
@@ -133,14 +159,12 @@ class EnsembleMember(BaseModel):
     condition: str
     seed: int
     encoder: str | None
-    scores: dict[str, dict[str, float]]  # by split
+    scores: FiniteScores
     weights_sha256: str
 
 
-class EnsembleRecord(BaseModel):
+class EnsembleRecord(Sealed):
     """What several runs predict together, by the mean of their probabilities."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["ensemble"] = "ensemble"
     name: str  # hash of the members
@@ -152,7 +176,7 @@ class EnsembleRecord(BaseModel):
     size: str
     debug: bool  # of runs on a few examples: never in tables
     members: tuple[EnsembleMember, ...]
-    scores: dict[str, dict[str, float]]  # by split
+    scores: FiniteScores
     examples: dict[str, int]  # by split
     hashes: dict[str, str]  # sha256 of data splits, predictions and counts
     environment: dict[str, Any]
@@ -206,10 +230,8 @@ class ContextNeighbours(BaseModel):
     ranks: list[ContextRank] = []  # of an occurrence that was asked about, such as the paper's neighbour
 
 
-class NeighboursRecord(BaseModel):
+class NeighboursRecord(Sealed):
     """Nearest neighbours of one word, in context and by static vector (the paper's Table 4)."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     kind: Literal["neighbours"] = "neighbours"
     identity: dict[str, Any]  # the query and the hashes of all inputs
@@ -257,10 +279,8 @@ class BeforeAndAfter(BaseModel):
     after: TextPerplexity
 
 
-class TrainedBilm(BaseModel):
+class TrainedBilm(Sealed):
     """How a biLM was trained; a model's `record.json` says the same and more."""
-
-    model_config = ConfigDict(extra="forbid", frozen=True)
 
     identity: str  # hash of all that decides the weights
     config: dict[str, Any]  # of the training
@@ -309,8 +329,14 @@ RecordType = TypeVar(
 )
 
 
+def condition_of(identity: Mapping[str, Any]) -> str:
+    """The short name of an identity, as used in names of run directories."""
+    return hash_value(identity)[:12]
+
+
 def write_record(path: Path, record: AnyRecord) -> None:
-    write_atomically(path, (record.model_dump_json(indent=1) + "\n").encode())
+    """Write a record with the hash of its content."""
+    write_atomically(path, seal_text(record.model_dump_json(indent=1, exclude={SEAL})).encode())
 
 
 def read_record(path: Path) -> Record:
@@ -320,25 +346,42 @@ def read_record(path: Path) -> Record:
 
 def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
     """A record of one kind."""
+    content = read_content(path)
     try:
-        return kind.model_validate_json(path.read_bytes())
+        record = kind.model_validate(content)
     except ValidationError as error:
-        raise DamagedFileError(
-            f"{path}: not a record of this version ({error.error_count()} fields do not fit); "
-            "run the same command with force=true"
+        raise _damaged(
+            path, f"not a record of this version ({error.error_count()} fields do not fit)"
         ) from None
+    if record.contradiction:
+        raise _damaged(path, f"not a record: {record.contradiction}")
+    return record
+
+
+def read_content(path: Path) -> dict[str, Any]:
+    """The values of a record's file, checked against its seal."""
+    if not path.is_file():  # a directory, a link to nowhere, a pipe
+        raise _damaged(path, "not a record: not a file")
+    try:
+        return read_sealed(path.read_bytes())
+    except (OSError, ValueError) as error:
+        raise _damaged(path, f"not a record: {error}") from None
+
+
+def _damaged(path: Path, reason: str) -> DamagedFileError:
+    return DamagedFileError(f"{path}: {reason}; restore the file, or make it again (a run: with force=true)")
 
 
 def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None:
     """What a model's record says of perplexities; nothing where the training has not ended."""
+    content = read_content(path)
+    if not content.get("finished"):
+        return None
+    kind = PerplexityRecord if content.get("finetuned") else PretrainingRecord
+    known = {key: content[key] for key in kind.model_fields.keys() & content.keys() - {"kind", SEAL}}
     try:
-        content = json.loads(path.read_bytes())
-        if not content.get("finished"):
-            return None
-        kind = PerplexityRecord if content.get("finetuned") else PretrainingRecord
-        known = {key: content[key] for key in kind.model_fields.keys() & content.keys() - {"kind"}}
         return kind.model_validate(known)
-    except (ValueError, AttributeError):
+    except ValidationError:
         raise DamagedFileError(
             f"{path}: not a record of a biLM; move {path.parent} away to train it again"
         ) from None
@@ -353,16 +396,8 @@ def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[P
     """All published records of one kind below a directory, in a fixed order."""
     wanted = kind.model_fields["kind"].default
     for path in sorted(directory.rglob("*.json")):
-        if _kind_of(path) in (wanted, None):
+        if read_content(path).get("kind") == wanted:
             yield path, read_record_of(kind, path)
-
-
-def _kind_of(path: Path) -> str | None:
-    """The kind that a file declares; None if it is unreadable, which `read_record` then reports."""
-    try:
-        return str(json.loads(path.read_bytes())["kind"])
-    except (ValueError, KeyError, TypeError):
-        return None
 
 
 def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
@@ -377,14 +412,17 @@ def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
 
 
 def read_counts(path: Path) -> dict[str, list[Counts]]:
-    """Counts by split, one row per example in file order."""
-    with np.load(path, allow_pickle=False) as archive:
-        columns = [str(name) for name in archive["columns"]]
-        return {
-            split: [dict(zip(columns, row, strict=True)) for row in archive[split].tolist()]
-            for split in archive.files
-            if split != "columns"
-        }
+    """Counts by split, one row per example in file order; nothing in the file is executed."""
+    try:
+        with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
+            columns = [str(name) for name in archive["columns"]]
+            return {
+                split: [dict(zip(columns, row, strict=True)) for row in archive[split].tolist()]
+                for split in archive.files
+                if split != "columns"
+            }
+    except (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, BadZipFile, zlib.error):
+        raise DamagedFileError(f"{path}: not a file of counts; publish the run again") from None
 
 
 def predictions_file(split: str) -> str:

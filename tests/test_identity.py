@@ -6,7 +6,8 @@ import pytest
 
 from elmo_bench.catalog import read_task
 from elmo_bench.conditions import fill_in, leave_out
-from elmo_bench.identity import condition_of, identify
+from elmo_bench.identity import identify
+from elmo_bench.records import condition_of
 from tests.support.composition import TASKS, run_config
 
 DATA = {"train": "a", "dev": "b", "test": "c"}

@@ -46,6 +46,7 @@ def run(arguments: argparse.Namespace) -> None:
     records = [item.record for item in published.runs]
     tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
     referee = Referee(Scores(records), cache=paths.cache / "resamples")
+    referee.check_unsealed(published.runs)
     sources = [arguments.source] if arguments.source else list_sources(published) or [GENERATED]
     judged = {source: judge_findings(families, published, referee, tasks, source) for source in sources}
     if arguments.json:

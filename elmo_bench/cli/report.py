@@ -68,6 +68,7 @@ def run(arguments: argparse.Namespace) -> None:
     tables = list_tables()
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
     referee = Referee(scores, resamples, problems=[*problems, *unclear])
+    referee.check_unsealed(published.runs)
     sizes = frozenset(list_choices("size"))
     report = assemble(ReportInputs(published, referee, tables, tasks, list_findings(), sizes))
     for name, content in {

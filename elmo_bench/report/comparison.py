@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -148,6 +148,18 @@ class Referee:
         first, second = ([scores for scores in side if scores is not None] for side in drawn)
         return (first, second) if len(first) == len(second) == len(pairs) else None
 
+    def check_unsealed(self, runs: Iterable[Run]) -> None:
+        """Note which records from before there were seals have scores that their counts do not make."""
+        for run in runs:
+            if run.record.sha256 is None and (score := self.scores.get(run.record.task)):
+                try:
+                    counts = self.counts(run)
+                except (DataMissingError, DamagedFileError) as error:
+                    self.note(str(error))
+                    continue
+                for split in counts:
+                    self._has_its_score(run, split, run.record.metric, score)
+
     def _answers(self, pairs: Pairs, split: str, metric: str) -> tuple[McNemar, ...]:
         score = self.scores[pairs[0][0].record.task]
         counts = [(self.counts(a)[split], self.counts(b)[split]) for a, b in pairs]
@@ -163,7 +175,7 @@ class Referee:
     def _require_counts(self, run: Run) -> None:
         if not run.counts.is_file():
             raise DataMissingError(f"{run.counts}: the record's counts are not there; publish the run again")
-        if hash_file(run.counts) != run.record.hashes[COUNTS]:
+        if hash_file(run.counts) != run.record.hashes.get(COUNTS):
             raise DamagedFileError(f"{run.counts}: not the counts of its record; publish the run again")
 
     def note(self, problem: str) -> None:
@@ -193,13 +205,20 @@ class Referee:
         if score is None:
             return None
         counts = self.counts(run)[split]
-        if len(counts) != run.record.examples[split]:
-            self.note(f"{run.counts}: not one row for each example of its record; no tests from it")
-            return None
-        if not makes_score(score, counts, run.record.scores[split][metric], metric):
-            self.note(f"{run.counts}: its counts do not make the score of its record; no tests from it")
+        if not self._has_its_score(run, split, metric, score):
             return None
         return resample_scores(counts, score, metric, self.resamples)
+
+    def _has_its_score(self, run: Run, split: str, metric: str, score: Score) -> bool:
+        """Whether the counts of a run make its score; what is wrong is noted."""
+        counts = self.counts(run)[split]
+        if len(counts) != run.record.examples[split]:
+            self.note(f"{run.counts}: not one row for each example of its record; no tests from it")
+            return False
+        if not makes_score(score, counts, run.record.scores[split][metric], metric):
+            self.note(f"{run.counts}: its counts do not make the score of its record; no tests from it")
+            return False
+        return True
 
     def _kept(self, run: Run, split: str, metric: str) -> Path | None:
         """Where the drawn scores of a run are kept, by all that decides them."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -16,6 +15,7 @@ from elmo_bench.records import (
     PerplexityRecord,
     PretrainingRecord,
     Record,
+    read_content,
     read_record,
     read_record_of,
 )
@@ -193,8 +193,7 @@ class _Reader:
 
     def read(self, path: Path, name: str) -> None:
         try:
-            content = json.loads(path.read_bytes())
-            kind = content.get("kind") if isinstance(content, dict) else None
+            kind = read_content(path).get("kind")
             if kind == "run":
                 self.add(Run(read_record(path), path.with_suffix(".npz")), name)
             elif kind == "ensemble":
@@ -207,8 +206,8 @@ class _Reader:
                 self.neighbours.append(read_record_of(NeighboursRecord, path))
             else:
                 self.problems.append(f"{name} is not shown: a record of the unknown kind {kind!r}")
-        except (DamagedFileError, ValueError) as error:
-            self.refuse(f"{name} is not shown: {str(error).splitlines()[0]}")
+        except DamagedFileError as error:
+            self.refuse(f"{name} is not shown: {error}")
 
     def add(self, run: Run, name: str) -> None:
         record = run.record

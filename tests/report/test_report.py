@@ -481,7 +481,8 @@ def test_every_published_run_is_shown(tmp_path: Path) -> None:
     ("content", "reason"),
     [
         ('{"kind": "run"}', "not a record of this version"),
-        ('["run"]', "unknown kind"),
+        ('["run"]', "not a JSON object"),
+        ('{"kind": "future"}', "unknown kind"),
         ("{", "not shown"),
         (make_record("ner", 1, 20, NONE, debug=True).model_dump_json(), "few examples"),
         (make_record("ner", 1, 20, NONE, scores={}).model_dump_json(), "without test scores"),

@@ -11,8 +11,8 @@ import pytest
 from elmo_bench.catalog import read_task
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.encoders.find import find_encoder
-from elmo_bench.identity import condition_of, identify
-from elmo_bench.records import Record, read_records
+from elmo_bench.identity import identify
+from elmo_bench.records import Record, condition_of, read_records
 from tests.conftest import PROJECT
 from tests.support.composition import compose, run_config
 

@@ -1,0 +1,159 @@
+"""A damaged record is never shown: it is named, and the report shows all others."""
+
+from __future__ import annotations
+
+import json
+import shutil
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from elmo_bench.cli.main import main
+from elmo_bench.hashing import SEAL
+from elmo_bench.records import (
+    NeighboursRecord,
+    PerplexityRecord,
+    PretrainingRecord,
+    Record,
+    read_content,
+    read_counts,
+    read_record,
+    read_record_of,
+    write_record,
+)
+from elmo_bench.report.published import read_published
+from elmo_bench.types import DamagedFileError
+from tests.conftest import PROJECT
+from tests.support.damage import CONTENT, Damage, become_dangling, become_directory, become_pipe
+from tests.support.report_records import ELMO, NONE, make_record, publish
+
+PUBLISHED = PROJECT / "results" / "records"
+KINDS = {
+    "ner": Record,
+    "neighbours": NeighboursRecord,
+    "perplexity": PerplexityRecord,
+    "pretraining": PretrainingRecord,
+}
+
+
+def test_every_published_record_is_sealed_and_none_is_broken() -> None:
+    unsealed = [path for path in PUBLISHED.rglob("*.json") if SEAL not in read_content(path)]
+    assert unsealed == []
+    assert read_published(PUBLISHED).broken == ()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_no_changed_character_of_a_published_record_goes_unnoticed(kind: str, tmp_path: Path) -> None:
+    original = next((PUBLISHED / kind).glob("*.json"))
+    content, text = read_content(original), original.read_bytes()
+    path = tmp_path / original.name
+    noticed = 0
+    for position in range(0, len(text), 1 + len(text) // 300):
+        path.write_bytes(text[:position] + bytes([text[position] ^ 1]) + text[position + 1 :])
+        try:
+            # A blank may become another blank, and the last digits of a number may mean the same number.
+            assert read_record_of(KINDS[kind], path) and read_content(path) == content  # type: ignore[type-var]
+        except DamagedFileError as error:
+            assert str(path) in str(error)
+            noticed += 1
+    assert noticed > 150
+
+
+def rewrite(change: Callable[[dict[str, Any]], None], sealed: bool) -> Damage:
+    """Damage to one value of a record, with or without the seal that tells of it."""
+
+    def damage(path: Path) -> None:
+        content = json.loads(path.read_bytes())
+        if not sealed:
+            del content[SEAL]
+        change(content)
+        path.write_text(json.dumps(content))
+
+    return damage
+
+
+def nest(path: Path) -> None:
+    path.write_text('{"kind": "run", "identity": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+VALUES: dict[str, Callable[[dict[str, Any]], None]] = {
+    "seed": lambda content: content.update(seed=content["seed"] + 1),
+    "condition": lambda content: content.update(condition="0123456789ab"),
+    "identity": lambda content: content["identity"]["elmo"].update(where="output"),
+    "score": lambda content: content["scores"]["test"].update(accuracy=float("nan")),
+}
+DAMAGE: dict[str, Damage] = {
+    **{damage.__name__: damage for damage in (*CONTENT, become_directory, become_dangling, become_pipe)},
+    **{f"sealed {name}": rewrite(change, True) for name, change in VALUES.items()},
+    **{f"older {name}": rewrite(change, False) for name, change in VALUES.items()},
+    "nested": nest,
+    "utf-16": lambda path: path.write_text(path.read_text(), encoding="utf-16"),
+    "latin-1": lambda path: path.write_bytes(b'{"kind": "run", "task": "\xe9"}'),
+}
+
+
+@pytest.mark.parametrize("name", DAMAGE)
+def test_a_damaged_record_is_named_and_the_others_are_read(name: str, tmp_path: Path) -> None:
+    victim, other = publish_two(tmp_path)
+    DAMAGE[name](victim)
+    published = read_published(tmp_path)
+    assert [run.counts.stem for run in published.runs] == [other.stem]
+    (problem,) = published.broken
+    assert published.problems == (problem,)
+    assert problem.startswith(f"ner/{victim.name} is not shown: {victim}: ")
+
+
+def test_report_and_findings_go_on_without_damaged_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    victim, _ = publish_two(tmp_path / "records")
+    for number, damage in enumerate(DAMAGE.values()):
+        damage(Path(shutil.copy(victim, victim.with_name(f"{number}.json"))))
+    problems = read_published(tmp_path / "records").broken
+    assert len(problems) == len(DAMAGE)
+    places = [f"paths.records={tmp_path / 'records'}", f"paths.cache={tmp_path}"]
+    assert main(["report", *places, "--output", str(tmp_path), "--resamples", "100"]) == 0
+    output = capsys.readouterr().out
+    assert all(f"warning: {problem}" in output for problem in problems)
+    assert main(["findings", *places]) == 1
+    errors = capsys.readouterr().err
+    assert all(problem in errors for problem in problems)
+
+
+def publish_two(records: Path) -> tuple[Path, Path]:
+    """The files of a run and its baseline."""
+    config = {"task": {"name": "ner"}, "size_fraction": 1.0, "seed": 1}
+    for elmo in (NONE, ELMO):
+        publish(records, make_record("ner", 1, 20, elmo, config=config), 20)
+    first, second = sorted((records / "ner").glob("*.json"))
+    return first, second
+
+
+def test_an_older_record_is_checked_by_its_counts(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    original = next((PUBLISHED / "ner").glob("*.json"))
+    records = tmp_path / "records" / "ner"
+    records.mkdir(parents=True)
+    for path in (original, original.with_suffix(".npz")):
+        shutil.copy(path, records)
+    record = read_record(original)
+    rewrite(lambda content: content["scores"]["test"].update(f1=99.5), sealed=False)(records / original.name)
+    assert record.scores["test"]["f1"] != 99.5
+    arguments = ["report", f"paths.records={tmp_path / 'records'}", "--output", str(tmp_path)]
+    assert main([*arguments, "--resamples", "100"]) == 0
+    assert "its counts do not make the score of its record" in capsys.readouterr().out
+
+
+def test_counts_that_are_something_else_are_refused_by_name(tmp_path: Path) -> None:
+    path = tmp_path / "counts.npz"
+    for content in (b"", b"PK\x03\x04 and no more", b"cos\nsystem\n(S'true'\ntR.", b"\x93NUMPY\x01\x00v\x00"):
+        path.write_bytes(content)
+        with pytest.raises(DamagedFileError, match=r"counts\.npz: not a file of counts"):
+            read_counts(path)
+
+
+def test_a_loss_that_is_not_a_number_comes_back_from_its_file(tmp_path: Path) -> None:
+    curve = [{"epoch": 1.0, "loss": float("nan"), "dev": 3.0}, {"epoch": 2.0, "loss": 0.5, "dev": 4.0}]
+    write_record(tmp_path / "result.json", make_record("ner", 1, 20, NONE, curve=curve))
+    assert str(read_record(tmp_path / "result.json").curve) == str(curve)
