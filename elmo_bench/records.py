@@ -358,23 +358,27 @@ def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
     return record
 
 
-def read_content(path: Path) -> dict[str, Any]:
+REMEDY = "restore the file, or make it again (a run: with force=true)"
+
+
+def read_content(path: Path, what: str = "record", remedy: str = REMEDY) -> dict[str, Any]:
     """The values of a record's file, checked against its seal."""
     if not path.is_file():  # a directory, a link to nowhere, a pipe
-        raise _damaged(path, "not a record: not a file")
+        raise DamagedFileError(f"{path}: not a {what}: not a file; {remedy}")
     try:
         return read_sealed(path.read_bytes())
     except (OSError, ValueError) as error:
-        raise _damaged(path, f"not a record: {error}") from None
+        raise DamagedFileError(f"{path}: not a {what}: {error}; {remedy}") from None
 
 
 def _damaged(path: Path, reason: str) -> DamagedFileError:
-    return DamagedFileError(f"{path}: {reason}; restore the file, or make it again (a run: with force=true)")
+    return DamagedFileError(f"{path}: {reason}; {REMEDY}")
 
 
 def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None:
     """What a model's record says of perplexities; nothing where the training has not ended."""
-    content = read_content(path)
+    remedy = f"move {path.parent} away to train it again"
+    content = read_content(path, "record of a biLM", remedy)
     if not content.get("finished"):
         return None
     kind = PerplexityRecord if content.get("finetuned") else PretrainingRecord
@@ -382,9 +386,7 @@ def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None
     try:
         return kind.model_validate(known)
     except ValidationError:
-        raise DamagedFileError(
-            f"{path}: not a record of a biLM; move {path.parent} away to train it again"
-        ) from None
+        raise DamagedFileError(f"{path}: not a record of a biLM; {remedy}") from None
 
 
 def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:

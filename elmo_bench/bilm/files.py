@@ -25,12 +25,14 @@ from elmo_bench.bilm.layout import (
     write_options,
 )
 from elmo_bench.bilm.model import BiLM, Highway, ProjectedLstm, TokenEncoder
+from elmo_bench.bilm.trained import check_against_record
 
 
 def load_bilm(options_path: Path, weights_path: Path) -> BiLM:
     """A model with the weights of a file, ready for inference."""
     options = read_options(options_path)
     arrays = read_arrays(weights_path, expected_shapes(options))
+    check_against_record(weights_path, options, arrays)
     model = BiLM(options)
     fill_model(model, arrays)
     return model.eval()

@@ -11,6 +11,7 @@ import numpy as np
 from elmo_bench.bilm.array_files import Array, hash_arrays, read_arrays
 from elmo_bench.bilm.layout import expected_shapes
 from elmo_bench.bilm.settings import BilmOptions
+from elmo_bench.bilm.trained import check_against_record
 from elmo_bench.hashing import hash_value
 
 StateProtocol = Literal["reset", "carry"]
@@ -34,7 +35,9 @@ def fingerprint_arrays(
 
 def fingerprint_file(options: BilmOptions, weights: Path, state: StateProtocol, precision: Precision) -> str:
     """The fingerprint of the model that a weight file holds."""
-    return fingerprint_arrays(options, read_arrays(weights, expected_shapes(options)), state, precision)
+    arrays = read_arrays(weights, expected_shapes(options))
+    check_against_record(weights, options, arrays)
+    return fingerprint_arrays(options, arrays, state, precision)
 
 
 def count_parameters(options: BilmOptions) -> int:

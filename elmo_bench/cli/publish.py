@@ -7,6 +7,7 @@ from collections import Counter
 from dataclasses import dataclass
 from pathlib import Path
 
+from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_run
 from elmo_bench.files import write_atomically
@@ -34,7 +35,6 @@ EXAMPLE = (
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
     "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
-MODEL = "record.json"
 
 
 @dataclass(frozen=True)
@@ -81,7 +81,7 @@ def find_finished(runs: Path, models: Path) -> list[Finished]:
     """Every finished run, every ensemble, and every trained model."""
     found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN_RECORD}"))]
     found += [read_ensemble(path) for path in sorted(runs.glob(f"*/*/{ENSEMBLE_RECORD}"))]
-    trained = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{MODEL}")))
+    trained = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{RECORD_FILE}")))
     return [*found, *(Finished(path, record) for path, record in trained if record)]
 
 
@@ -91,14 +91,14 @@ def read_finished(directory: Path) -> Finished:
         return Finished(directory / RUN_RECORD, read_record(directory / RUN_RECORD))
     if (directory / ENSEMBLE_RECORD).is_file():
         return read_ensemble(directory / ENSEMBLE_RECORD)
-    if not (directory / MODEL).is_file():
+    if not (directory / RECORD_FILE).is_file():
         raise DataMissingError(
             f"{directory / RUN_RECORD}: no such record; expected the directory of a finished run"
         )
-    record = read_model_record(directory / MODEL)
+    record = read_model_record(directory / RECORD_FILE)
     if record is None:
         raise UsageError(f"{directory}: this model is not trained to its end; the same command goes on")
-    return Finished(directory / MODEL, record)
+    return Finished(directory / RECORD_FILE, record)
 
 
 def read_ensemble(path: Path) -> Finished:

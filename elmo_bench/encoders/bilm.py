@@ -139,4 +139,3 @@ def _read(options: Path, weights: Path, *_: FileState) -> BiLM:
     from elmo_bench.bilm.files import load_bilm
 
     return load_bilm(options, weights)
-

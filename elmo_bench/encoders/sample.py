@@ -8,13 +8,12 @@ from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions, PretrainConfig
+from elmo_bench.bilm.verification import is_intact
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.encoders.bilm import BilmPlugin, RandomBilm, bilm_card
 from elmo_bench.encoders.protocol import EncoderContext, PlannedEncoder
 from elmo_bench.hashing import BILM_NUMERICS, hash_value
 from elmo_bench.sources import generate_world
-
-RECORD_FILE = "record.json"  # written last by pre-training
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -37,23 +36,24 @@ class PretrainedBilm(BilmPlugin):
 
     def plan(self, context: EncoderContext) -> PlannedEncoder | None:
         target = self.target(context, self.world(context))
-        if (target / RECORD_FILE).is_file():
+        if is_intact(target):
             return None
         sizes = self.bilm.architecture
         return PlannedEncoder(bilm_card(context.name, "", sizes.layers, sizes.projection_dim), target)
 
     def make(self, context: EncoderContext) -> Path:
-        """The model's directory; the model is trained if it does not exist yet."""
+        """The model's directory; the model is trained if it does not exist yet, or is damaged."""
         world = self.world(context)
         target = self.target(context, world)
-        if (target / RECORD_FILE).is_file():
+        work = target.with_name(f".{target.name}-work")
+        if is_intact(target) and not work.exists():
             return target
         # Imported only for training, because pre-training imports Lightning.
         from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
 
         config = PretrainConfig(bilm=self.bilm, trainer=context.trainer)
-        work = target.with_name(f".{target.name}-work")
-        return pretrain(Pretraining(config, TextCorpus.find(world / "text"), target, work), context.log)
+        corpus = TextCorpus.find(world / "text")
+        return pretrain(Pretraining(config, corpus, target, work, replace_damaged=True), context.log)
 
     def world(self, context: EncoderContext) -> Path:
         return generate_world(context.paths.cache / "world", context.log)

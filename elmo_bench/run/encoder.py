@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import dataclasses
-import json
 
+from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.config import EncoderConfig, RunConfig
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder, PlannedEncoder
-from elmo_bench.records import TunedEncoder
-from elmo_bench.run.finetuning import RECORD_FILE, Finetuning, is_made, make
+from elmo_bench.records import TunedEncoder, read_content
+from elmo_bench.run.finetuning import Finetuning, is_made, make
 from elmo_bench.types import Log
 
 MODEL_PLUGIN = "elmo_bench.encoders.bilm.DirectoryBilm"
@@ -31,7 +31,7 @@ def find_run_encoder(config: RunConfig, log: Log) -> tuple[FoundEncoder, TunedEn
     if precision := config.encoder.settings.get("precision"):
         values["precision"] = precision
     found = find_encoder(EncoderConfig.model_validate(values), config.paths, config.trainer, log)
-    record = json.loads((directory / RECORD_FILE).read_bytes())
+    record = read_content(directory / RECORD_FILE)
     known = {key: record[key] for key in ("identity", "steps", "finetuned")}
     return found, TunedEncoder.model_validate({**known, "base_fingerprint": base.card.fingerprint})
 

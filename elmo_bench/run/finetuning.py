@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -12,6 +11,7 @@ from pydantic import Field
 from elmo_bench import sources
 from elmo_bench.bilm.layout import read_options
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions, LimitsConfig, PretrainConfig
+from elmo_bench.bilm.verification import read_finished
 from elmo_bench.config import (
     Config,
     DataConfig,
@@ -34,7 +34,6 @@ from elmo_bench.types import Log, UsageError, Words
 
 TRAINING_FILE = "train.txt"
 STREAM_FILES = "dev-*.txt"
-RECORD_FILE = "record.json"  # of a model
 
 
 class Finetuning(Config):
@@ -74,11 +73,9 @@ class Finetuning(Config):
 
 def is_made(finetuning: Finetuning, corpus: Corpus) -> bool:
     """Whether the model is there, as its record says; nothing is computed."""
-    record = finetuning.directory(corpus) / RECORD_FILE
+    record = read_finished(finetuning.directory(corpus))
     wanted = {"seed": finetuning.seed, "finished": True, "finetuned": finetuning.facts(corpus)}
-    return record.is_file() and contains(
-        json.loads(record.read_bytes()), {**wanted, "config": finetuning.bilm}
-    )
+    return record is not None and contains(record, {**wanted, "config": finetuning.bilm})
 
 
 def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:

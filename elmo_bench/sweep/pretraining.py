@@ -8,6 +8,8 @@ from pathlib import Path
 from pydantic import Field
 
 from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
+from elmo_bench.bilm.trained import RECORD_FILE
+from elmo_bench.bilm.verification import read_finished
 from elmo_bench.config import Config, PathsConfig, TrainerConfig
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.sweep.kinds import JobKind
@@ -35,8 +37,10 @@ class PretrainCommand(Config):
 
 def locate_model(command: PretrainCommand) -> Target:
     """Where the record of the trained model is or will be; training itself checks that all settings match."""
-    record = command.paths.models / command.name / "record.json"
-    return Target(str(record), record, record.is_file(), f"pre-training of {command.bilm.name}", None)
+    directory = command.paths.models / command.name
+    record = directory / RECORD_FILE
+    is_done = read_finished(directory) is not None
+    return Target(str(record), record, is_done, f"pre-training of {command.bilm.name}", None)
 
 
 def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
@@ -64,7 +68,7 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
         command.vocabulary,
         environment=describe_environment(),
     )
-    return pretrain(run, print_line) / "record.json"
+    return pretrain(run, print_line) / RECORD_FILE
 
 
 KIND = JobKind("pretrain", PretrainCommand, pretrain_one, locate_model)

@@ -12,13 +12,12 @@ from elmo_bench.bilm.array_files import Array, read_arrays, write_arrays
 from elmo_bench.bilm.files import load_bilm, save_bilm
 from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
+from elmo_bench.bilm.trained import SOFTMAX_FILE, VOCABULARY_FILE
 from elmo_bench.bilm.training.objective import Softmax
 from elmo_bench.data.text import TargetVocabulary
 from elmo_bench.types import DataError, UsageError
 
-SOFTMAX_FILE = "softmax.safetensors"
 OTHER_SOFTMAX_FILE = "softmax.npz"  # W and b, as written beside models in the published layout
-VOCABULARY_FILE = "vocabulary.txt"
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import shutil
 from collections.abc import Iterator, Mapping
 from contextlib import nullcontext
@@ -17,6 +18,7 @@ from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
+from elmo_bench.bilm.trained import FILES, RECORD_FILE, read_training, refuse
 from elmo_bench.bilm.training.batches import (
     ContiguousStreams,
     Reader,
@@ -42,15 +44,14 @@ from elmo_bench.bilm.training.text import (
     encode_shards,
     fingerprint_files,
 )
+from elmo_bench.bilm.verification import read_finished
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
-from elmo_bench.files import waiting_lock, write_atomically
-from elmo_bench.hashing import BILM_NUMERICS, hash_value
+from elmo_bench.files import remove, try_lock, waiting_lock, write_atomically
+from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.types import DamagedFileError, Log, UsageError
-
-RECORD_FILE = "record.json"
 
 
 @dataclass(frozen=True)
@@ -68,6 +69,7 @@ class Pretraining:
     )  # texts measured by themselves, before and after
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the record, like the environment
     environment: Mapping[str, Any] = field(default_factory=dict)
+    replace_damaged: bool = False  # of a model in the cache: it is trained again instead of refused
 
 
 def pretrain(run: Pretraining, log: Log) -> Path:
@@ -77,19 +79,21 @@ def pretrain(run: Pretraining, log: Log) -> Path:
     if not is_first:
         log = _keep_quiet
     identity = _identity(run)
-    if is_finished(run.target, identity):
+    if is_finished(run, identity):
         log(f"{run.target} is already trained")
+        if is_first:
+            _remove_work(run.work)
         return run.target
     run.work.mkdir(parents=True, exist_ok=True)
     # The first process holds the lock for all.
-    lock = waiting_lock(
-        run.work.with_name(f"{run.work.name}.lock"), f"{run.target.name} is being trained", log
-    )
+    lock = waiting_lock(_lock_of(run.work), f"{run.target.name} is being trained", log)
     with lock if is_first else nullcontext():
-        if not is_finished(run.target, identity):
+        if not is_finished(run, identity):
+            if is_first:
+                _prepare_target(run, log)
             _check_work(run.work, identity)
             _train(run, identity, log)
-    if is_finished(run.target, identity):
+    if is_finished(run, identity):
         shutil.rmtree(run.work, ignore_errors=True)
     return run.target
 
@@ -98,24 +102,51 @@ def _keep_quiet(_: str) -> None:
     """One process speaks for all."""
 
 
-def is_finished(target: Path, identity: str) -> bool:
-    """Whether the directory holds this very run's model, trained to its end."""
-    path = target / RECORD_FILE
-    if not path.is_file():
-        return False
+def is_finished(run: Pretraining, identity: str) -> bool:
+    """Whether the directory holds this very run's model, trained to its end and undamaged."""
     try:
-        record = json.loads(path.read_text(encoding="utf-8"))
-        found, finished = record["identity"], record["finished"]
-    except (ValueError, KeyError) as error:
-        raise DamagedFileError(
-            f"{path}: not a record of a biLM; move {target} away to train it anew"
-        ) from error
-    if found != identity:
-        raise UsageError(
-            f"{target} holds a biLM trained in another way or on other text; "
-            "choose another name, or move it away"
-        )
-    return bool(finished)
+        record = read_training(run.target)
+        if record is not None and record.get("identity") != identity:
+            raise UsageError(
+                f"{run.target} holds a biLM trained in another way or on other text; "
+                "choose another name, or move it away"
+            )
+        return read_finished(run.target) is not None
+    except DamagedFileError:
+        if run.replace_damaged:
+            return False
+        raise
+
+
+def _prepare_target(run: Pretraining, log: Log) -> None:
+    """Make room for a model of the cache; refuse to write over anything else before hours are spent."""
+    target = run.target
+    if run.replace_damaged:
+        if os.path.lexists(target):
+            log(f"{target}: damaged or incomplete; making it again")
+            remove(target)
+        return
+    if os.path.lexists(target) and not target.is_dir():
+        raise refuse(target, "not a directory")
+    for name in FILES:
+        if os.path.lexists(target / name) and not (target / name).is_file():
+            raise refuse(target, f"{name} is not a file")
+    # A killed session of this training leaves files without a record, and its work.
+    if any((target / name).exists() for name in FILES) and not (
+        read_training(target) or (run.work / "identity").is_file()
+    ):
+        raise refuse(target, f"{RECORD_FILE} is not there")
+
+
+def _remove_work(work: Path) -> None:
+    """Remove what is left of a training that was killed after it had written the model."""
+    if work.is_dir() and (lock := try_lock(_lock_of(work))):
+        shutil.rmtree(work, ignore_errors=True)
+        lock.release()
+
+
+def _lock_of(work: Path) -> Path:
+    return work.with_name(f"{work.name}.lock")
 
 
 def _identity(run: Pretraining) -> str:
@@ -354,4 +385,4 @@ def _write(run: Pretraining, model: LanguageModel, identity: str, facts: dict[st
         "hashes": hashes,
         "environment": dict(run.environment),
     }
-    write_atomically(record, (json.dumps(content, indent=1) + "\n").encode())
+    write_atomically(record, seal_text(json.dumps(content, indent=1)).encode())

@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_bench.data.text import read_sentences, read_word_list, write_word_list
-from elmo_bench.files import atomic_directory, remove_leftovers
+from elmo_bench.files import atomic_directory, find_damage, remove_leftovers
 from elmo_bench.hashing import hash_file
 from elmo_bench.types import DataError, Words
 
@@ -57,7 +57,7 @@ def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
     """Number the tokens of some shards once, into files of `directory`; later calls map these files."""
     source = fingerprint_files(paths)
     mark = directory / "source.json"
-    if not mark.is_file() or json.loads(mark.read_text()) != source:
+    if find_damage(directory) or json.loads(mark.read_text()) != source:
         remove_leftovers(directory.parent, directory.name)
         with atomic_directory(directory) as partial:
             _write_encoded(paths, partial)
