@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import errno
 import fcntl
+import hashlib
 import os
 import re
 import secrets
@@ -37,6 +38,7 @@ REMEDIES = {
     errno.EROFS: _OTHER_PLACE,
     errno.EACCES: f"change its permissions, or {_OTHER_PLACE}",
 }
+DIGEST_BYTES = hashlib.sha256().digest_size
 
 _TEMPORARY = re.compile(r"\.(?P<target>.+)-[0-9a-f]{8}\.tmp", re.DOTALL)
 _CHECKSUM = re.compile(r"(?P<digest>[0-9a-f]{64})  (?P<name>.+)")
@@ -72,6 +74,22 @@ def atomic_path(path: Path) -> Iterator[Path]:
     finally:
         with suppress(OSError):
             temporary.unlink(missing_ok=True)
+
+
+def write_kept(path: Path, content: bytes) -> None:
+    """Keep a result of the cache in a file that begins with the hash of its content."""
+    if os.path.lexists(path) and not is_plain_file(path):
+        remove(path)
+    write_atomically(path, hashlib.sha256(content).digest(), content)
+
+
+def read_kept(path: Path) -> bytes | None:
+    """What `write_kept` wrote; None if it is not there or damaged, so that the caller computes it again."""
+    if not is_plain_file(path):
+        return None
+    kept = path.read_bytes()
+    digest, content = kept[:DIGEST_BYTES], kept[DIGEST_BYTES:]
+    return content if digest == hashlib.sha256(content).digest() else None
 
 
 @contextmanager
@@ -119,13 +137,13 @@ def find_damage(directory: Path) -> str | None:
     if os.path.lexists(checksums) and not is_plain_file(checksums):
         return f"{CHECKSUMS} is not a plain file"
     try:
-        lines = checksums.read_text(encoding="utf-8").splitlines()
+        *lines, rest = checksums.read_text(encoding="utf-8").split("\n")
     except FileNotFoundError:
         return f"{CHECKSUMS} is missing"
     except (OSError, UnicodeDecodeError):
         return f"{CHECKSUMS} is damaged"
     unlisted = {path.relative_to(directory).as_posix() for path in _visible_files(directory)} - {CHECKSUMS}
-    for line in lines:
+    for line in [*lines, rest] if rest else lines:
         entry = _CHECKSUM.fullmatch(line)
         if entry is None:
             return f"{CHECKSUMS} is damaged"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -10,7 +11,7 @@ from statistics import mean
 import numpy as np
 
 from elmo_bench.config import Basis
-from elmo_bench.files import atomic_file
+from elmo_bench.files import read_kept, write_kept
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.records import COUNTS, Record, read_counts
 from elmo_bench.report.convergence import is_one_pass, met_cap
@@ -189,15 +190,16 @@ class Referee:
         if key not in self.drawn:
             self._require_counts(run)
             kept = self._kept(run, split, metric)
-            if kept is not None and kept.is_file():
-                self.drawn[key] = np.load(kept, allow_pickle=False)
+            if kept is not None and (content := read_kept(kept)) is not None:
+                self.drawn[key] = np.load(io.BytesIO(content), allow_pickle=False)
             elif (drawn := self._draw_anew(run, split, metric)) is None:
                 return None
             else:
                 self.drawn[key] = drawn
                 if kept is not None:
-                    with atomic_file(kept) as file:
-                        np.save(file, drawn, allow_pickle=False)
+                    file = io.BytesIO()
+                    np.save(file, drawn, allow_pickle=False)
+                    write_kept(kept, file.getvalue())
         return self.drawn[key]
 
     def _draw_anew(self, run: Run, split: str, metric: str) -> np.ndarray | None:
@@ -227,7 +229,7 @@ class Referee:
         record = run.record
         parts = [record.hashes[COUNTS], split, metric, self.resamples, DRAWING]
         parts += [record.task, record.task_version, record.scores[split][metric]]
-        return self.cache / f"{hash_value(parts)[:32]}.npy"
+        return self.cache / f"{hash_value(parts)[:32]}.drawn"
 
 
 def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:

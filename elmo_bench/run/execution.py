@@ -43,6 +43,8 @@ from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
+CHECKPOINTS = "checkpoints"  # of a run that is not finished
+
 
 def run_job(config: RunConfig, log: Log) -> Outcome:
     """Execute the configured run, unless it is done already."""
@@ -57,6 +59,7 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
         if config.force and result.exists():
             log(f"the earlier run is kept as {set_aside(directory)}")
         if result.exists():
+            shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)  # killed between record and here
             return Outcome("already done", read_record(result), directory)
         with closing(build_tracker(config.tracking, directory, log)) as tracker:
             return Outcome("done", _execute(config, prepared, tracker, log), directory)
@@ -90,7 +93,7 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     write_atomically(directory / WEIGHTS, save(weights))
     record = make_record(config, prepared, material, module, fitted, scores, seconds)
     write_record(directory / RUN_RECORD, record)
-    shutil.rmtree(directory / "checkpoints", ignore_errors=True)
+    shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)
     tracker.finish(summarise_run(record))
     return record
 
@@ -126,7 +129,7 @@ def fit_module(
         log("  ".join([f"epoch {row['epoch']:5.4g}", *_columns(row, task.metric)]))
 
     plan = FitPlan(
-        directory=prepared.directory / "checkpoints",
+        directory=prepared.directory / CHECKPOINTS,
         settings=settings,
         trainer=config.trainer,
         most_updates=settings.epochs * -(-material.whole // settings.batch_size),

@@ -17,7 +17,7 @@ from elmo_bench.run.preparation import Prepared
 from elmo_bench.run.selection import choose_examples, read_corpus
 from elmo_bench.run.speed import Stopwatch
 from elmo_bench.task import AnyTask, Example
-from elmo_bench.types import Log, Words
+from elmo_bench.types import DataError, Log, Words
 
 
 @dataclass(frozen=True)
@@ -38,6 +38,8 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     """Read, select and index the examples, and look up their representations; compute missing ones."""
     task = prepared.task
     reading = read_corpus(task, prepared.corpus)
+    if prepared.corpus.fingerprints() != prepared.data_sha256:
+        raise DataError(f"{prepared.corpus.name}: its files changed while the run read them; run it again")
     everything = reading.examples
     examples = {
         split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()

@@ -39,13 +39,13 @@ def prepare(config: RunConfig, log: Log) -> Prepared:
     """Find the data and the encoder, or make them; the run itself computes nothing yet."""
     task = load_task(config.task)
     corpus = find_corpus(config, log)
+    data = corpus.fingerprints()  # at once: making an encoder takes minutes in which a file may change
     words = hash_words(config)
     encoder, tuned = None, None
     layers: tuple[int, ...] = ()
     if config.elmo.where != "none":
         encoder, tuned = find_run_encoder(config, log)
         layers = layers_read(config, encoder.card.layer_count)
-    data = corpus.fingerprints()
     identity = identify(config, task.version, data, encoder.card.fingerprint if encoder else None, words)
     directory = run_directory(config, identity)
     return Prepared(task, corpus, data, encoder, layers, tuned, identity, condition_of(identity), directory)

@@ -8,11 +8,10 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 import torch
-from pydantic import ValidationError
 
 from elmo_bench.config import RunConfig
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
-from elmo_bench.files import write_atomically
+from elmo_bench.files import read_kept, write_kept
 from elmo_bench.records import EncoderFacts, EncodingSpeed
 from elmo_bench.run.environment import describe_processor
 from elmo_bench.types import Words
@@ -58,7 +57,7 @@ def describe_encoder(
         dim=card.dim,
         parameters=card.parameters,
         token_bytes=token_bytes,
-        speed=_keep_speed(config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.json", config, stopwatch),
+        speed=_keep_speed(config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.speed", config, stopwatch),
     )
 
 
@@ -74,14 +73,11 @@ def _keep_speed(path: Path, config: RunConfig, stopwatch: Stopwatch) -> Encoding
         threads=torch.get_num_threads(),
         processor=describe_processor().get("model name", "unknown processor"),
     )
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_atomically(path, measured.model_dump_json(indent=1).encode())
+    write_kept(path, measured.model_dump_json(indent=1).encode())
     return measured
 
 
 def _read_speed(path: Path) -> EncodingSpeed | None:
     """A measurement that was kept; a damaged one is measured again."""
-    try:
-        return EncodingSpeed.model_validate_json(path.read_bytes())
-    except (FileNotFoundError, ValidationError):
-        return None
+    kept = read_kept(path)
+    return EncodingSpeed.model_validate_json(kept) if kept is not None else None

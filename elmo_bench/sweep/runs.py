@@ -40,7 +40,8 @@ def locate_run(config: RunConfig) -> Target:
 
     directory = foresee(config, print_once)
     record = directory / "result.json"
-    done = record.is_file() and not config.force
+    # A run that was killed after its record still has to remove its checkpoints.
+    done = record.is_file() and not (directory / "checkpoints").exists() and not config.force
     if not done:
         load_task(config.task)  # reports settings that do not fit
     return Target(

@@ -81,7 +81,7 @@ def test_numbering_in_files_is_numbering_in_memory_whatever_the_chunks(
     shards: tuple[Path, Path], tmp_path: Path, chunk: int, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(encoded_text, "TOKENS_PER_CHUNK", chunk)
-    text = encode_shards(shards, tmp_path / "numbers")
+    text = encode_shards(shards, tmp_path / "numbers", print)
     expected = encode_sentences(SENTENCES * 2)
     assert text.types == expected.types
     assert text.tokens.tolist() == expected.tokens.tolist()
@@ -89,21 +89,21 @@ def test_numbering_in_files_is_numbering_in_memory_whatever_the_chunks(
 
 
 def test_numbers_on_disk_are_kept_until_a_shard_changes(shards: tuple[Path, Path], tmp_path: Path) -> None:
-    encode_shards(shards, tmp_path / "numbers")
+    encode_shards(shards, tmp_path / "numbers", print)
     written = (tmp_path / "numbers" / "tokens.int32").stat().st_mtime_ns
-    encode_shards(shards, tmp_path / "numbers")
+    encode_shards(shards, tmp_path / "numbers", print)
     assert (tmp_path / "numbers" / "tokens.int32").stat().st_mtime_ns == written
     shards[0].write_text("new words\n")
-    changed = encode_shards(shards, tmp_path / "numbers")
+    changed = encode_shards(shards, tmp_path / "numbers", print)
     assert decode(changed) == [("new", "words"), *SENTENCES]
     (tmp_path / "numbers" / "source.json").unlink()  # as after a kill
-    assert decode(encode_shards(shards, tmp_path / "numbers")) == [("new", "words"), *SENTENCES]
+    assert decode(encode_shards(shards, tmp_path / "numbers", print)) == [("new", "words"), *SENTENCES]
 
 
 def test_text_without_a_sentence_is_refused(tmp_path: Path) -> None:
     (tmp_path / "train.txt").write_text("\n \n")
     with pytest.raises(DataError, match=r"train\.txt:1: expected at least one sentence"):
-        encode_shards([tmp_path / "train.txt"], tmp_path / "numbers")
+        encode_shards([tmp_path / "train.txt"], tmp_path / "numbers", print)
     with pytest.raises(DataError, match="expected at least one sentence"):
         encode_sentences([])
 

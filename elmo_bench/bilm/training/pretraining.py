@@ -182,8 +182,8 @@ def _check_work(work: Path, identity: str) -> None:
 def _train(run: Pretraining, identity: str, log: Log) -> None:
     config = run.config.bilm
     with waiting_lock(run.work / "encoding.lock", "the text is being numbered", log):
-        text = encode_shards(run.corpus.train, run.work / "train")
-        heldout = encode_shards(run.corpus.heldout, run.work / "heldout")
+        text = encode_shards(run.corpus.train, run.work / "train", log)
+        heldout = encode_shards(run.corpus.heldout, run.work / "heldout", log)
     model = _starting_model(run, text)
     table = TokenTable(text, model.vocabulary)
     reader = _reader(run.config, table)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -12,9 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from elmo_bench.data.text import read_sentences, read_word_list, write_word_list
-from elmo_bench.files import atomic_directory, find_damage, remove_leftovers
+from elmo_bench.files import atomic_directory, find_damage
 from elmo_bench.hashing import hash_file
-from elmo_bench.types import DataError, Words
+from elmo_bench.types import DataError, Log, Words
 
 TOKENS_PER_CHUNK = 1 << 20
 
@@ -53,12 +54,14 @@ def encode_sentences(sentences: Iterable[Words]) -> EncodedText:
     return EncodedText(types, rank[provisional], _starts([lengths for _, lengths in pieces]))
 
 
-def encode_shards(paths: Sequence[Path], directory: Path) -> EncodedText:
+def encode_shards(paths: Sequence[Path], directory: Path, log: Log) -> EncodedText:
     """Number the tokens of some shards once, into files of `directory`; later calls map these files."""
     source = fingerprint_files(paths)
     mark = directory / "source.json"
-    if find_damage(directory) or json.loads(mark.read_text()) != source:
-        remove_leftovers(directory.parent, directory.name)
+    damage = find_damage(directory)
+    if damage or json.loads(mark.read_text()) != source:
+        if os.path.lexists(directory):
+            log(f"{directory}: {damage or 'of another text'}; making it again")
         with atomic_directory(directory) as partial:
             _write_encoded(paths, partial)
             (partial / mark.name).write_text(json.dumps(source))
