@@ -8,11 +8,10 @@ from pathlib import Path
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_command
 from elmo_bench.files import write_atomically
-from elmo_bench.records import read_records
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
 from elmo_bench.report.published import read_published
 from elmo_bench.report.summary import summarise
-from elmo_bench.types import DataMissingError, UsageError
+from elmo_bench.types import DataMissingError, UsageError, log_to_stderr
 
 HELP = "mean, spread over seeds and paired gain of every published condition, task by task"
 EXAMPLE = "python -m elmo_bench summary --source open --task ner"
@@ -38,11 +37,14 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError("--figure: needs --gains, which it draws")
     wanted = {name: value for name in ("task", "source") if (value := getattr(arguments, name))}
     directory = read_paths(arguments).records
+    published = read_published(directory)
     records = [
-        record
-        for _, record in read_records(directory)
-        if all(getattr(record, name) == value for name, value in wanted.items())
+        run.record
+        for run in published.runs
+        if all(getattr(run.record, name) == value for name, value in wanted.items())
     ]
+    for problem in published.broken:
+        log_to_stderr(f"warning: {problem}")
     if not records:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
         raise DataMissingError(f"{directory}: no records{which}; {spell_command('publish')} makes some")

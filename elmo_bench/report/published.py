@@ -28,6 +28,7 @@ from elmo_bench.report.baseline import (
     words_of,
 )
 from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.shapes import find_misshapen
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
@@ -213,6 +214,8 @@ class _Reader:
         record = run.record
         if reason := record.unpublishable:
             self.problems.append(f"{name} is not shown: {reason}")
+        elif misshapen := next(find_misshapen(record), None):
+            self.refuse(f"{name} is not shown: {misshapen}")
         elif missing := list(missing_facts(record)):
             self.refuse(f"{name} is not shown: the record has no {', no '.join(missing)}")
         elif run.key in self.runs:

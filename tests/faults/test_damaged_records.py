@@ -17,6 +17,7 @@ from elmo_bench.records import (
     PerplexityRecord,
     PretrainingRecord,
     Record,
+    condition_of,
     read_content,
     read_counts,
     read_record,
@@ -76,6 +77,34 @@ def rewrite(change: Callable[[dict[str, Any]], None], sealed: bool) -> Damage:
 
 def nest(path: Path) -> None:
     path.write_text('{"kind": "run", "identity": ' + "[" * 100_000 + "]" * 100_000 + "}")
+
+
+SHAPES: dict[str, tuple[tuple[str, ...], Any]] = {
+    "identity": (("identity", "task"), []),
+    "settings": (("config", "task"), {"settings": 3}),
+    "size": (("config", "size_fraction"), {}),
+    "numerics": (("identity", "numerics"), "x"),
+    "mix": (("learnt",), {"input": {"weights": "abc"}}),
+    "environment": (("environment", "commit"), [1]),
+}
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_a_stranger_s_record_of_another_shape_is_named(name: str, tmp_path: Path) -> None:
+    """It is sealed and its condition is right: only what a report would do with it is not possible."""
+    (*outer, last), value = SHAPES[name]
+    victim, other = publish_two(tmp_path)
+    content = read_content(victim)
+    part = content
+    for key in outer:
+        part = part[key]
+    part[last] = value
+    content["condition"] = condition_of(content["identity"])
+    write_record(victim, Record.model_validate(content))
+    published = read_published(tmp_path)
+    assert [run.counts.stem for run in published.runs] == [other.stem]
+    (problem,) = published.broken
+    assert f"ner/{victim.name} is not shown: {'.'.join([*outer, last])}" in problem
 
 
 VALUES: dict[str, Callable[[dict[str, Any]], None]] = {

@@ -1,0 +1,103 @@
+"""The shape of what reports read from the free parts of a record, which may come from a stranger.
+
+A record is checked field by field when it is read, but its identity, configuration and environment are as
+their run had them. Here is what a report relies on; all other keys are left alone.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Annotated, Any
+
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
+
+from elmo_bench.records import Record
+
+Number = Annotated[float, AllowInfNan(False)]
+
+
+class Part(BaseModel):
+    """Some keys of an object."""
+
+    model_config = ConfigDict(extra="ignore", strict=True)
+
+
+class Elmo(Part):
+    where: str | None = None
+    layers: str | int | None = None
+    lam: Number | None = Field(default=None, alias="lambda")
+    layer_norm: bool | None = None
+
+
+class Words(Part):
+    kind: str | None = None
+
+
+class Optimiser(Part):
+    lr: Number | None = None
+
+
+class Training(Part):
+    optimiser: Optimiser = Optimiser()
+
+
+class Task(Part):
+    name: str | None = None
+    settings: dict[str, Any] = {}
+    elmo: Elmo = Elmo()
+    words: Words = Words()
+    training: Training = Training()
+
+
+class Data(Part):
+    fraction: Number | None = None
+    limit: int | None = None
+
+
+class Identity(Part):
+    elmo: Elmo = Elmo()
+    words: Words = Words()
+    data: Data = Data()
+    task: Task = Task()
+    numerics: int | None = None
+    encoder_fingerprint: str | None = None
+    words_sha256: str | None = None
+
+
+class Encoder(Part):
+    name: str = ""
+    plugin: str = ""
+    named_after: str | None = None
+
+
+class Configuration(Part):
+    task: Task = Task()
+    encoder: Encoder | None = None
+    size_fraction: Number = 1.0
+
+
+class Environment(Part):
+    commit: str | None = None
+    version: str = ""
+    dirty: bool | None = None
+
+
+class Mix(Part):
+    weights: list[Number] = []
+    gamma: Number | None = None
+
+
+def find_misshapen(record: Record) -> Iterator[str]:
+    """The values that no report can read, each with the reason."""
+    parts: Mapping[str, tuple[type[Part], Any]] = {
+        "identity": (Identity, record.identity),
+        "config": (Configuration, record.config),
+        "environment": (Environment, record.environment),
+        **{f"learnt.{place}": (Mix, mix) for place, mix in record.learnt.items() if mix is not None},
+    }
+    for name, (shape, value) in parts.items():
+        try:
+            shape.model_validate(value)
+        except ValidationError as error:
+            for detail in error.errors():
+                yield f"{'.'.join([name, *map(str, detail['loc'])])}: {detail['msg']}"
