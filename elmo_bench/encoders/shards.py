@@ -23,13 +23,21 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_bench.files import immediate_lock, remove_leftovers, waiting_lock, write_atomically
+from elmo_bench.files import (
+    immediate_lock,
+    is_plain_file,
+    remove,
+    remove_leftovers,
+    waiting_lock,
+    write_atomically,
+)
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import BenchError, BusyError
 
 FORMAT = 2
 """Increase it when the plan or the file format of a unit changes."""
 
+UNIT = re.compile(r"[0-9a-f]{24}")  # the names of units
 CHECKSUM = re.compile(r"\d+-layer(\d+)\.sha256")
 ABSENT = "not there"  # a fault that needs no remark: the file is still to be made
 
@@ -83,13 +91,15 @@ class UnitFiles:
     def begin(self) -> None:
         """Prepare the directory for writing; remove files that have another description."""
         try:
+            if not self.directory.is_dir():
+                remove(self.directory)  # a file or a link to nowhere
             self.directory.mkdir(exist_ok=True)
         except OSError as error:
             raise _unwritable(self.directory, error) from error
         remove_leftovers(self.directory)
         if self.wrong_description():
             for path in [*self.directory.glob("*.sha256"), *self.directory.glob("*.npy")]:
-                path.unlink(missing_ok=True)
+                remove(path)
         description = {"format": FORMAT, **self.identity, "about": self.about}
         _write(self.directory / "unit.json", json.dumps(description, indent=1).encode())
 
@@ -111,6 +121,8 @@ class UnitFiles:
     def wrong_description(self) -> str | None:
         """Why no file of the directory may be used; None if the directory is this unit."""
         path = self.directory / "unit.json"
+        if is_in_the_way(path):
+            return "unit.json is damaged"
         try:
             found = json.loads(path.read_bytes())
         except (FileNotFoundError, NotADirectoryError):
@@ -124,6 +136,8 @@ class UnitFiles:
 
     def _fault(self, part: Part) -> str | None:
         path, checksum = self.path(part), self.path(part).with_suffix(".sha256")
+        if is_in_the_way(path) or is_in_the_way(checksum):
+            return "not a plain file"
         if not (path.exists() and checksum.exists()):
             return "without a checksum" if path.exists() else "missing" if checksum.exists() else ABSENT
         try:
@@ -141,8 +155,15 @@ class UnitFiles:
         return None if fits else "its shape is not the planned one"
 
 
+def is_in_the_way(path: Path) -> bool:
+    """Whether there is something else in the place of a file: a directory, a link or a pipe."""
+    return os.path.lexists(path) and not is_plain_file(path)
+
+
 def _write(path: Path, *parts: bytes | memoryview) -> None:
     try:
+        if is_in_the_way(path):
+            remove(path)
         write_atomically(path, *parts)
     except OSError as error:
         raise _unwritable(path, error) from error
@@ -188,7 +209,7 @@ class UnitSummary:
 
 def list_units(root: Path) -> list[UnitSummary]:
     """Every unit below a store's root, the oldest first; other directories are left out."""
-    summaries = [_summary(path.parent) for path in root.glob("*/unit.json")]
+    summaries = [_summary(path) for path in root.glob("*") if UNIT.fullmatch(path.name) and path.is_dir()]
     return sorted(summaries, key=lambda unit: (unit.modified, unit.directory))
 
 
@@ -198,7 +219,7 @@ def remove_unit(directory: Path) -> bool:
         with immediate_lock(_lock_path(directory), f"{directory} is being filled by another process"):
             # The description is deleted last, so that an interrupted deletion can be repeated.
             for path in sorted(directory.iterdir(), key=lambda path: path.name == "unit.json"):
-                path.unlink()
+                remove(path)
             directory.rmdir()
     except BusyError:
         return False
@@ -216,7 +237,7 @@ def in_units(size: int) -> str:
 def _summary(directory: Path) -> UnitSummary:
     path = directory / "unit.json"
     try:
-        found = json.loads(path.read_bytes())
+        found = {} if is_in_the_way(path) else json.loads(path.read_bytes())
         about, encoder = found["about"], found["encoder"]
         shown = (
             str(about["encoder"]),
@@ -225,7 +246,7 @@ def _summary(directory: Path) -> UnitSummary:
             found["dtype"],
         )
         shards, is_current = int(about["shards"]), found["format"] == FORMAT
-    except (ValueError, KeyError, TypeError):
+    except (OSError, ValueError, KeyError, TypeError):
         shown, shards, is_current = ("(unreadable)", "", "", ""), -1, True
     files = [*directory.iterdir()]
     checked = Counter(int(match[1]) for file in files if (match := CHECKSUM.fullmatch(file.name)))
@@ -234,7 +255,7 @@ def _summary(directory: Path) -> UnitSummary:
         directory,
         *shown,
         layers=tuple(sorted(checked)),
-        bytes=sum(file.stat().st_size for file in files),
+        bytes=sum(file.lstat().st_size for file in files),
         state="outdated" if not is_current else "complete" if is_whole else "incomplete",
-        modified=path.stat().st_mtime,
+        modified=directory.stat().st_mtime,
     )

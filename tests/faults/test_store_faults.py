@@ -29,6 +29,8 @@ from elmo_bench.encoders.protocol import EncoderCard
 from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.types import BenchError
 from tests.support.company_encoder import CARD, CompanyEncoder, sentences
+from tests.support.damage import DAMAGE as ANY_DAMAGE
+from tests.support.damage import Damage, become_dangling, become_directory, become_pipe, delete
 
 TEXT = sentences()
 
@@ -181,6 +183,35 @@ DAMAGES: dict[str, tuple[Callable[[Path], Any], str]] = {
     "both missing": (lambda unit: [path.unlink() for path in unit.glob("00002-*")], "1 of 8 shards"),
     "no unit": (lambda unit: (unit / "unit.json").unlink(), "unit.json is missing"),
 }
+
+
+@pytest.mark.parametrize("damage", ANY_DAMAGE)
+@pytest.mark.parametrize("name", ["00002-layer1.npy", "00002-layer1.sha256", "unit.json"])
+def test_something_else_in_the_place_of_a_file_is_replaced(whole: Path, name: str, damage: Damage) -> None:
+    original = hashes(whole)
+    damage(next(whole.glob("*/unit.json")).parent / name)
+    fill(whole)
+    for leftover in whole.rglob(".elsewhere-*"):  # where the test has put the content of a link
+        leftover.unlink()
+    assert hashes(whole) == original
+
+
+@pytest.mark.parametrize("damage", [become_directory, become_dangling, become_pipe, delete])
+def test_a_unit_that_is_no_directory_is_replaced_and_a_damaged_one_can_be_cleaned(
+    whole: Path, damage: Damage
+) -> None:
+    original = hashes(whole)
+    unit = next(whole.glob("*/unit.json")).parent
+    damage(unit / "unit.json")
+    (listed,) = shards.list_units(whole)
+    assert listed.encoder == "(unreadable)"
+    assert shards.remove_unit(unit) and not unit.exists()
+    unit.touch()
+    damage(unit)
+    fill(whole)
+    for stranger in whole.rglob("stranger"):
+        stranger.unlink()
+    assert hashes(whole) == original
 
 
 @pytest.mark.parametrize("damage", DAMAGES)
