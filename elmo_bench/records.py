@@ -32,8 +32,6 @@ class Sealed(BaseModel):
 
     model_config = ConfigDict(extra="forbid", frozen=True, ser_json_inf_nan="constants")
 
-    sha256: str | None = None  # of the file that was read; older files have none
-
     @property
     def contradiction(self) -> str | None:
         """What the record says of itself that cannot be true."""
@@ -336,7 +334,7 @@ def condition_of(identity: Mapping[str, Any]) -> str:
 
 def write_record(path: Path, record: AnyRecord) -> None:
     """Write a record with the hash of its content."""
-    write_atomically(path, seal_text(record.model_dump_json(indent=1, exclude={SEAL})).encode())
+    write_atomically(path, seal_text(record.model_dump_json(indent=1)).encode())
 
 
 def read_record(path: Path) -> Record:
@@ -348,7 +346,7 @@ def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
     """A record of one kind."""
     content = read_content(path)
     try:
-        record = kind.model_validate(content)
+        record = kind.model_validate({key: value for key, value in content.items() if key != SEAL})
     except ValidationError as error:
         raise _damaged(
             path, f"not a record of this version ({error.error_count()} fields do not fit)"

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from elmo_bench.conditions import choose_encoder, fingerprint_of, flatten, is_baseline, reduce_elmo
+from elmo_bench.hashing import SEAL
 from elmo_bench.records import (
     EnsembleRecord,
     NeighboursRecord,
@@ -194,9 +195,10 @@ class _Reader:
 
     def read(self, path: Path, name: str) -> None:
         try:
-            kind = read_content(path).get("kind")
+            content = read_content(path)
+            kind = content.get("kind")
             if kind == "run":
-                self.add(Run(read_record(path), path.with_suffix(".npz")), name)
+                self.add(Run(read_record(path), path.with_suffix(".npz"), SEAL in content), name)
             elif kind == "ensemble":
                 self.add_ensemble(read_record_of(EnsembleRecord, path), name)
             elif kind == "pretraining":

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import torch
+from safetensors import SafetensorError
 from safetensors.torch import load_file
 from tqdm import tqdm
 
@@ -96,7 +97,7 @@ def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
         raise DataMissingError(
             f"{weights}: the run's weights are missing; run the same command with force=true"
         )
-    if hash_file(weights) != record.hashes[WEIGHTS]:
+    if hash_file(weights) != record.hashes.get(WEIGHTS):
         raise DamagedFileError(f"{weights}: changed after the run; run the same command with force=true")
     config = read_config(RunConfig, brought_up(moved(record.config, places)), "the run's config")
     if config.trainer.threads:
@@ -107,7 +108,11 @@ def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
     chosen = choose_examples("train", training, config.data, config.limit)
     vocabularies = build_vocabularies(config, prepared.task, chosen, log)
     module = build_module(config, prepared, vocabularies)
-    module.load_state_dict(load_file(weights))
+    try:
+        module.load_state_dict(load_file(weights))
+    except (SafetensorError, RuntimeError) as error:  # another program wrote the file and its hash
+        reason = str(error).partition("\n")[0]
+        raise DamagedFileError(f"{weights}: not the weights of this run's head: {reason}") from None
     return Restored(directory, record, config, prepared, vocabularies, module.eval())
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import platform
+import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -106,6 +107,9 @@ def _start(
     print("\n".join(describe_sum(plan)), flush=True)
     for job in plan.broken:
         print(f"error: {job.error}", file=sys.stderr, flush=True)
+    for job in plan.done:
+        if job.target:  # a run that was killed after its record left its checkpoints
+            shutil.rmtree(job.target.record.with_name("checkpoints"), ignore_errors=True)
     for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
         write_end(directory / str(number), job.end())
     master = composer.load(

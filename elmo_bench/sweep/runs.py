@@ -36,13 +36,15 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
     from elmo_bench.plugins import load_task
+    from elmo_bench.records import read_record
     from elmo_bench.run.preparation import find_lock, foresee
 
     directory = foresee(config, print_once)
     record = directory / "result.json"
-    # A run that was killed after its record still has to remove its checkpoints.
-    done = record.is_file() and not (directory / "checkpoints").exists() and not config.force
-    if not done:
+    done = record.is_file() and not config.force
+    if done:
+        read_record(record)  # reports a damaged one
+    else:
         load_task(config.task)  # reports settings that do not fit
     return Target(
         key=str(directory),

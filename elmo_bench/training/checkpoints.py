@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytorch_lightning as pl
 
-from elmo_bench.files import move_into_place, name_file
+from elmo_bench.files import is_plain_file, move_into_place, name_file, remove
 from elmo_bench.hashing import hash_file
 from elmo_bench.types import Log
 
@@ -44,9 +44,10 @@ class CheckpointDirectory:
         """The newest intact checkpoint; damaged ones are skipped."""
         for path in sorted(self._directory.glob("step-*.ckpt"), reverse=True):
             match = _NAME.fullmatch(path.name)
-            if match and _hash(path) == match[2]:
+            if match and is_plain_file(path) and _hash(path) == match[2]:
                 return path
             self._log(f"warning: {path} is damaged and is skipped; training resumes from an earlier state")
+            remove(path.with_suffix(".damaged"))
             path.replace(path.with_suffix(".damaged"))
         return None
 

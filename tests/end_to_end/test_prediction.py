@@ -74,6 +74,7 @@ def test_a_probe_is_brought_back_even_from_before_its_newest_settings(
     assert config.task.captions["head.nearest"][nearest] in (read_record(result).notes or [])
     if nearest == "mean":
         record = json.loads(result.read_text())
+        del record["sha256"]  # there were no seals then
         del record["config"]["task"]["settings"]["candidates"], record["config"]["task"]["as_before"]
         del record["config"]["task"]["settings"]["head"]["nearest"]
         result.write_text(json.dumps(record))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,8 +15,11 @@ from elmo_bench.data.mapped_vectors import map_vectors
 from elmo_bench.encoders.bilm import RandomBilm
 from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.files import CHECKSUMS, read_kept, write_kept
+from elmo_bench.run.inputs import gather
+from elmo_bench.run.preparation import prepare as prepare_run
 from elmo_bench.sources import prepare
-from elmo_bench.types import Log
+from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.types import DataError, Log
 from elmo_bench.world import WorldSize
 from tests.support.composition import run_config
 from tests.support.damage import CONTENT, DAMAGE, Damage, become_dangling, become_directory
@@ -84,6 +88,29 @@ def test_a_damaged_file_is_made_again_and_never_read(kind: str, damage: Damage, 
         assert contents(made) == before
         assert [line for line in said if line.startswith(f"{made}: ") and "making it again" in line]
     assert make(tmp_path, pytest.fail) == made
+
+
+def test_a_corpus_that_changes_while_a_run_reads_it_makes_no_record(tmp_path: Path) -> None:
+    config = run_config("task=ner", "elmo=none", root=tmp_path)
+    prepared = prepare_run(config, lambda message: None)
+    path = prepared.corpus.files["train"].paths[0]
+    path.write_text(path.read_text() * 2)
+    with pytest.raises(DataError, match="its files changed while the run read them"):
+        gather(config, prepared, lambda message: None)
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(damage: Damage, tmp_path: Path) -> None:
+    for step, content in ((1, b"the first state"), (2, b"the second state")):
+        digest = hashlib.sha256(content).hexdigest()[:16]
+        (tmp_path / f"step-{step:09d}-{digest}.ckpt").write_bytes(content)
+    first, second = sorted(tmp_path.glob("step-*.ckpt"))
+    checkpoints = CheckpointDirectory(tmp_path, lambda message: None)
+    assert checkpoints.newest() == second
+    for _ in range(2):  # what was set aside before may be in the way
+        damage(second)
+        assert checkpoints.newest() == first
+        second.write_bytes(b"the second state")
 
 
 @pytest.mark.parametrize("damage", [*CONTENT, become_directory, become_dangling])

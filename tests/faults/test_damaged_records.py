@@ -100,6 +100,7 @@ def test_a_stranger_s_record_of_another_shape_is_named(name: str, tmp_path: Path
         part = part[key]
     part[last] = value
     content["condition"] = condition_of(content["identity"])
+    del content[SEAL]
     write_record(victim, Record.model_validate(content))
     published = read_published(tmp_path)
     assert [run.counts.stem for run in published.runs] == [other.stem]

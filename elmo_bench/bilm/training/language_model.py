@@ -14,6 +14,7 @@ from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.trained import SOFTMAX_FILE, VOCABULARY_FILE
 from elmo_bench.bilm.training.objective import Softmax
+from elmo_bench.bilm.verification import read_finished
 from elmo_bench.data.text import TargetVocabulary
 from elmo_bench.types import DataError, UsageError
 
@@ -42,7 +43,7 @@ def load_language_model(directory: Path) -> LanguageModel:
 
 
 def find_language_model(directory: Path) -> tuple[Path, Path, Path, Path]:
-    """The files of a language model: options, weights, softmax and vocabulary."""
+    """The files of a language model: options, weights, softmax and vocabulary; refused if damaged."""
     options, weights = find_model(directory)
     softmaxes = [path for name in (SOFTMAX_FILE, OTHER_SOFTMAX_FILE) if (path := directory / name).is_file()]
     if not softmaxes:
@@ -53,6 +54,7 @@ def find_language_model(directory: Path) -> tuple[Path, Path, Path, Path]:
     vocabulary = directory / VOCABULARY_FILE
     if not vocabulary.is_file():
         raise UsageError(f"{vocabulary}: no such file; without its vocabulary a softmax cannot be used")
+    read_finished(directory)
     return options, weights, softmaxes[0], vocabulary
 
 
