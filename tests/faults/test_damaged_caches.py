@@ -18,8 +18,9 @@ from elmo_bench.files import CHECKSUMS, read_kept, write_kept
 from elmo_bench.run.inputs import gather
 from elmo_bench.run.preparation import prepare as prepare_run
 from elmo_bench.sources import prepare
+from elmo_bench.sweep.runs import locate_run
 from elmo_bench.training.checkpoints import CheckpointDirectory
-from elmo_bench.types import DataError, Log
+from elmo_bench.types import DamagedFileError, DataError, Log
 from elmo_bench.world import WorldSize
 from tests.support.composition import run_config
 from tests.support.damage import CONTENT, DAMAGE, Damage, become_dangling, become_directory
@@ -97,6 +98,16 @@ def test_a_corpus_that_changes_while_a_run_reads_it_makes_no_record(tmp_path: Pa
     path.write_text(path.read_text() * 2)
     with pytest.raises(DataError, match="its files changed while the run read them"):
         gather(config, prepared, lambda message: None)
+
+
+def test_a_plan_does_not_take_a_damaged_record_for_a_finished_run(tmp_path: Path) -> None:
+    config = run_config("task=ner", "elmo=none", root=tmp_path)
+    target = locate_run(config)
+    assert not target.done
+    target.record.parent.mkdir(parents=True)
+    target.record.write_text('{"kind": "run"')
+    with pytest.raises(DamagedFileError, match=f"{target.record}: not a record"):
+        locate_run(config)
 
 
 @pytest.mark.parametrize("damage", DAMAGE)

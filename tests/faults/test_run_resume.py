@@ -108,7 +108,11 @@ def test_a_damaged_checkpoint_is_passed_over(root: Path, uninterrupted: dict[str
 
 
 def test_a_finished_run_is_not_run_again(root: Path, uninterrupted: dict[str, object]) -> None:
+    (directory,) = [path.parent for path in (root / "runs-uninterrupted").glob("ner/*/result.json")]
+    (directory / "checkpoints").mkdir()  # of a process that was killed right after the record
+    (directory / ".result.json-0123abcd.tmp").touch()
     code, output, _ = finish(*RUN, f"paths.runs={root / 'runs-uninterrupted'}", *places(root)[1:])
     assert code == 0
     assert output.startswith("already done")
     assert "  loss " not in output
+    assert not (directory / "checkpoints").exists() and not list(directory.glob(".*.tmp"))
