@@ -35,15 +35,13 @@ from elmo_bench.run.environment import describe_environment
 from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.run.inputs import Material, build_store, gather
 from elmo_bench.run.module import TaskModule
-from elmo_bench.run.outcome import Outcome
+from elmo_bench.run.outcome import CHECKPOINTS, Outcome, tidy
 from elmo_bench.run.preparation import Prepared, find_lock, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
-
-CHECKPOINTS = "checkpoints"  # of a run that is not finished
 
 
 def run_job(config: RunConfig, log: Log) -> Outcome:
@@ -59,7 +57,7 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
         if config.force and result.exists():
             log(f"the earlier run is kept as {set_aside(directory)}")
         if result.exists():
-            shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)  # killed between record and here
+            tidy(directory)
             return Outcome("already done", read_record(result), directory)
         with closing(build_tracker(config.tracking, directory, log)) as tracker:
             return Outcome("done", _execute(config, prepared, tracker, log), directory)

@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
+import shutil
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
 from elmo_bench.config import RunConfig
+from elmo_bench.files import remove_dead
 from elmo_bench.records import RUN_RECORD, Record, read_record
 from elmo_bench.run.preparation import foresee
 from elmo_bench.types import Log
+
+CHECKPOINTS = "checkpoints"  # of a run that is not finished
 
 
 @dataclass(frozen=True)
@@ -30,4 +34,13 @@ def find_outcome(config: RunConfig, log: Log) -> Outcome | None:
         return None
     directory = foresee(config, log)
     result = directory / RUN_RECORD
-    return Outcome("already done", read_record(result), directory) if result.exists() else None
+    if not result.exists():
+        return None
+    tidy(directory)
+    return Outcome("already done", read_record(result), directory)
+
+
+def tidy(directory: Path) -> None:
+    """Remove what a process that was killed right after the record left in the directory of its run."""
+    shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)
+    remove_dead(directory)

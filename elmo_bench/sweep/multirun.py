@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import platform
-import shutil
 import sys
 import time
 from collections.abc import Sequence
@@ -21,6 +20,7 @@ from omegaconf import DictConfig
 from elmo_bench.directories import add_directory, own_directories
 from elmo_bench.files import waiting_lock
 from elmo_bench.output import outlive_output
+from elmo_bench.run.outcome import tidy
 from elmo_bench.run.tracking import share_outages
 from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
@@ -108,8 +108,8 @@ def _start(
     for job in plan.broken:
         print(f"error: {job.error}", file=sys.stderr, flush=True)
     for job in plan.done:
-        if job.target:  # a run that was killed after its record left its checkpoints
-            shutil.rmtree(job.target.record.with_name("checkpoints"), ignore_errors=True)
+        if job.target:
+            tidy(job.target.record.parent)
     for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
         write_end(directory / str(number), job.end())
     master = composer.load(
