@@ -8,6 +8,7 @@ import time
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.encoders.layers import spell_numbers
 from elmo_bench.encoders.shards import UnitSummary, in_units, list_units, remove_unit
+from elmo_bench.files import remove_dead
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
@@ -55,8 +56,11 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def clean(arguments: argparse.Namespace) -> None:
-    """Delete the chosen units and print how much space that freed."""
-    root = read_paths(arguments).cache / STORE
+    """Delete the chosen units and print how much space that freed; leftovers of killed processes go, too."""
+    cache = read_paths(arguments).cache
+    root = cache / STORE
+    for directory in [cache, *(path for path in cache.rglob("*") if path.is_dir())]:
+        remove_dead(directory)
     units = list_units(root)
     name = arguments.encoder
     chosen = [unit for unit in units if is_chosen(unit, arguments)]

@@ -27,6 +27,7 @@ from elmo_bench.encoders import shards
 from elmo_bench.encoders import store as store_module
 from elmo_bench.encoders.protocol import EncoderCard
 from elmo_bench.encoders.store import Store, Unit
+from elmo_bench.files import make_once
 from elmo_bench.types import BenchError
 from tests.support.company_encoder import CARD, CompanyEncoder, sentences
 from tests.support.damage import DAMAGE as ANY_DAMAGE
@@ -325,6 +326,17 @@ def test_clean_leaves_what_is_being_filled(whole: Path, capsys: pytest.CaptureFi
     child.join()
     assert f"{unit} is being filled by another process and is kept\n0 bytes freed" in capsys.readouterr().out
     assert hashes(whole) == before
+
+
+def test_clean_removes_what_killed_processes_left_anywhere_in_the_cache(tmp_path: Path) -> None:
+    def making() -> None:
+        die_at(0, "replace")
+        make_once(tmp_path / "world" / "v0", lambda directory: None, lambda message: None)
+
+    assert in_child(making) == -signal.SIGKILL
+    assert len(list((tmp_path / "world").glob(".v0-*.tmp"))) == 1
+    assert main(["store", "clean", "--all", f"paths.cache={tmp_path}"]) == 0
+    assert list((tmp_path / "world").glob(".v0-*.tmp")) == []
 
 
 def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whole: Path) -> None:
