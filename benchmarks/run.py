@@ -204,7 +204,7 @@ def time_run(ledger: Ledger, steps: int, caught: Caught) -> None:
     patched.fit = fit
 
 
-WRITERS = ("write_predictions", "write_counts", "save_file", "write_record")
+WRITERS = ("write_predictions", "write_counts", "write_atomically", "write_record")
 
 
 def time_optimiser(module: Any, ledger: Ledger) -> None:

@@ -170,11 +170,15 @@ def test_an_error_of_the_encoder_reaches_the_user(
 
 
 SCRIPT = """
+import signal
+
 from elmo_bench.cli import embed
 from elmo_bench.cli.main import main
 
 embed.TOKENS_AT_ONCE = 12
 if __name__ == "__main__":
+    # as in a terminal: a process that a shell starts in the background ignores Ctrl-C, and so do its children
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     raise SystemExit(main({arguments!r}))
 """
 

@@ -14,6 +14,7 @@ from elmo_bench.records import read_record
 from tests.conftest import PROJECT
 from tests.support.commands import command_lines, run_command
 from tests.support.markdown import code_blocks, read_page
+from tests.support.tiny_transformers import save_tiny
 
 README = read_page("README.md")
 COMMANDS = [
@@ -55,6 +56,9 @@ RECIPES = {
     ),
     "python run.py task=ner encoder=model encoder.directory=DIR": Recipe(
         ("debug=fast",), instead=(("encoder.directory=DIR", "encoder.directory={model}"),), expected="gamma"
+    ),
+    "python run.py task=ner encoder=transformer encoder.model=DIR": Recipe(
+        ("debug=fast",), instead=(("encoder.model=DIR", "encoder.model={transformer}"),), expected="gamma"
     ),
     "python run.py task=ner elmo.where=both elmo.lambda=0.1": Recipe(QUICK, expected="ELMo at output"),
     "python run.py task=ner --cfg job": Recipe(expected="patience"),
@@ -116,6 +120,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     places = {
         "tmp": str(root),
         "model": str(root / "results" / "models" / "small"),
+        "transformer": str(save_tiny(root / "bert", "bert")),
         "text": str(world.parent / "text"),
         "sentences": str(root / "two.txt"),
         "baseline": str(baseline.parent),
