@@ -11,19 +11,21 @@ import os
 import platform
 import shutil
 import subprocess
-import tempfile
-from functools import cache
+from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
 import torch
 from torch import Tensor
 
+from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
+from elmo_bench.types import BenchError, log_to_stderr
 
 SOURCE = Path(__file__).with_name("scans.c")
 OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 NUMBERS = {torch.float32: "float", torch.float64: "double"}
+LIBRARY = "scans.so"
 SWITCH = "ELMO_BENCH_COMPILE"  # 0: do without the compiler
 
 
@@ -41,23 +43,17 @@ def load_scans(dtype: torch.dtype) -> ctypes.CDLL | None:
     options = (*OPTIONS, f"-DREAL={NUMBERS[dtype]}")
     # whatever decides the machine code, so that a directory shared by several machines serves each its own
     identity = hash_value([SOURCE.read_text(), options, describe_compiler(compiler), processor_flags()])
-    library = cache_directory() / f"scans-{identity[:16]}.so"
+    directory = cache_directory() / f"scans-{identity[:16]}"
     try:
-        if not library.exists():
-            compile_library(compiler, options, library)
-        return ctypes.CDLL(str(library))
-    except (OSError, subprocess.SubprocessError):
+        make_once(directory, partial(compile_library, compiler, options), log_to_stderr)
+        return ctypes.CDLL(str(directory / LIBRARY))
+    except (BenchError, OSError, subprocess.SubprocessError):
         return None
 
 
-def compile_library(compiler: str, options: tuple[str, ...], library: Path) -> None:
-    """Compile under another name first: several processes may do this at the same time."""
-    library.parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=library.parent) as place:
-        made = Path(place) / library.name
-        command = [compiler, *options, str(SOURCE), "-o", str(made), "-lm"]
-        subprocess.run(command, check=True, capture_output=True, timeout=120)
-        made.replace(library)
+def compile_library(compiler: str, options: tuple[str, ...], directory: Path) -> None:
+    command = [compiler, *options, str(SOURCE), "-o", str(directory / LIBRARY), "-lm"]
+    subprocess.run(command, check=True, capture_output=True, timeout=120)
 
 
 def cache_directory() -> Path:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -69,16 +70,25 @@ def test_a_compiler_that_fails_is_done_without(
     assert run("lstm", 5)[0].isfinite().all()
 
 
-def test_a_compiled_library_is_made_once(
-    tmp_path: object, monkeypatch: pytest.MonkeyPatch, without_compiler: None
+def test_a_compiled_library_is_made_once_and_again_when_damaged(
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    without_compiler: None,
+    capsys: pytest.CaptureFixture[str],
 ) -> None:
     monkeypatch.delenv(compiled.SWITCH)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     compiled.load_scans.cache_clear()
     if compiled.load_scans(torch.float32) is None:
         pytest.skip("no C compiler")
-    (made,) = compiled.cache_directory().iterdir()
-    written = made.stat().st_mtime_ns
+    (made,) = tmp_path.glob(f"*/*/{compiled.LIBRARY}")
+    written, whole = made.stat().st_mtime_ns, made.read_bytes()
     compiled.load_scans.cache_clear()
     assert compiled.load_scans(torch.float32) is not None
-    assert [path.stat().st_mtime_ns for path in compiled.cache_directory().iterdir()] == [written]
+    assert made.stat().st_mtime_ns == written
+    made.unlink()  # the library that is loaded stays as it is
+    made.write_bytes(whole[: len(whole) // 2])
+    compiled.load_scans.cache_clear()
+    assert compiled.load_scans(torch.float32) is not None
+    assert made.stat().st_size == len(whole)
+    assert "making it again" in capsys.readouterr().err
