@@ -8,11 +8,20 @@ from typing import TYPE_CHECKING, Any
 if TYPE_CHECKING:
     from elmo_bench.elmo import Elmo, FrozenEncoder
     from elmo_bench.loading import load_encoder
+    from elmo_bench.results import Results, compare, load_results, run
 
-__all__ = ["Elmo", "FrozenEncoder", "load_encoder"]
+__all__ = ["Elmo", "FrozenEncoder", "Results", "compare", "load_encoder", "load_results", "run"]
 __version__ = "0.1.0"
 
-_HOMES = {"Elmo": "elmo_bench.elmo", "FrozenEncoder": "elmo_bench.elmo", "load_encoder": "elmo_bench.loading"}
+_HOMES = {
+    "Elmo": "elmo_bench.elmo",
+    "FrozenEncoder": "elmo_bench.elmo",
+    "Results": "elmo_bench.results",
+    "compare": "elmo_bench.results",
+    "load_encoder": "elmo_bench.loading",
+    "load_results": "elmo_bench.results",
+    "run": "elmo_bench.results",
+}
 
 
 def __getattr__(name: str) -> Any:

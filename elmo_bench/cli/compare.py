@@ -10,16 +10,15 @@ from typing import Any
 
 from elmo_bench.cli.report import add_resamples, read_resamples
 from elmo_bench.conditions import describe_condition, name_encoders
-from elmo_bench.records import COUNTS, RUN_RECORD, Record, read_record
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
-from elmo_bench.report.comparison import Comparison, Referee, Run
+from elmo_bench.report.comparison import Comparison, Pairs, Referee
 from elmo_bench.report.convergence import MARK
 from elmo_bench.report.inference import SEEDS_NEEDED
+from elmo_bench.report.pairs import choose_metric, gather, pair_up
 from elmo_bench.report.power import describe_power, detectable_gain, deviation_of_gain, seeds_for
 from elmo_bench.report.published import differing
 from elmo_bench.report.statistics import spread
 from elmo_bench.run.scores import find_scores
-from elmo_bench.types import DataMissingError, UsageError
 
 HELP = """compare two runs, or all seeds of two conditions, on the same test set
 
@@ -30,9 +29,6 @@ EXAMPLE = (
     "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
     "results/runs/ner/89ab0123cdef-s1 --json"
 )
-MUST_AGREE = ("task", "task_version", "metric")  # besides the test set itself
-
-Pairs = list[tuple[Run, Run]]
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -56,16 +52,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print per-seed scores, the gain, its intervals and the tests."""
     resamples = read_resamples(arguments)
-    first, second = gather(arguments.first), gather(arguments.second)
-    pairs = pair_up(first, second)
-    for a, b in pairs:
-        require_comparable(a.record, b.record, arguments.split)
-    metric = arguments.metric or pairs[0][0].record.metric
-    known = sorted(
-        pairs[0][0].record.scores[arguments.split].keys() & pairs[0][1].record.scores[arguments.split]
-    )
-    if metric not in known:
-        raise UsageError(f"--metric {metric}: expected a score of both sides, one of {', '.join(known)}")
+    pairs = pair_up(gather(arguments.first), gather(arguments.second), arguments.split)
+    metric = choose_metric(pairs, arguments.split, arguments.metric)
     scores, problems = find_scores([pairs[0][0].record])
     referee = Referee(scores, resamples, problems=problems)
     found = referee.compare_pairs(pairs, arguments.split, metric)
@@ -77,87 +65,6 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n".join(describe(pairs, found, arguments.split, metric, arguments.gain)))
         for problem in referee.problems:
             print(f"warning: {problem}")
-
-
-def gather(place: Path) -> dict[int, Run]:
-    """The runs that a path selects, by seed."""
-    files = find_records(place)
-    if not files:
-        raise DataMissingError(
-            f"{place}: no record there; expected a run directory, a record file, a directory of runs of one "
-            "condition, or the beginning of a condition such as results/records/ner/0123abcd4567"
-        )
-    runs = []
-    for file in files:
-        counts = file.with_name(COUNTS) if file.name == RUN_RECORD else file.with_suffix(".npz")
-        runs.append(Run(read_record(file), counts))
-    names = name_encoders(found.record for found in runs)
-    conditions = {found.record.condition: describe_condition(found.record, names) for found in runs}
-    if len(conditions) > 1:
-        named = "; ".join(f"{name} ({what})" for name, what in sorted(conditions.items()))
-        raise UsageError(f"{place}: expected the runs of one condition, got {len(conditions)}: {named}")
-    return {found.seed: found for found in runs}
-
-
-def find_records(place: Path) -> list[Path]:
-    """Record files at, below, or beginning with a path."""
-    if place.is_file():
-        return [place]
-    if place.is_dir():
-        own = place / RUN_RECORD
-        return [own] if own.is_file() else find_many(place, "*")
-    beginning = place.name.replace("[", "[[]")
-    return find_many(place.parent, f"{beginning}*-s*")
-
-
-def find_many(directory: Path, pattern: str) -> list[Path]:
-    """The record files of run directories and of published runs."""
-    runs = directory.glob(f"{pattern}/{RUN_RECORD}")
-    # <name>.<n> is the old directory of a run that was repeated with force=true
-    current = [file for file in runs if "." not in file.parent.name]
-    return sorted([*current, *directory.glob(f"{pattern}.json")])
-
-
-def pair_up(first: dict[int, Run], second: dict[int, Run]) -> Pairs:
-    """The same seeds; two single runs are a pair whatever their seeds."""
-    if shared := sorted(first.keys() & second.keys()):
-        return [(first[seed], second[seed]) for seed in shared]
-    if len(first) == len(second) == 1:
-        return list(zip(first.values(), second.values(), strict=True))
-    raise UsageError(
-        f"A has the seeds {_listed(first)} and B {_listed(second)}: expected at least one that both have"
-    )
-
-
-def require_comparable(first: Record, second: Record, split: str) -> None:
-    """Check that both sides have the same test data and the same scoring."""
-    for name in MUST_AGREE:
-        mine, other = getattr(first, name), getattr(second, name)
-        if mine != other:
-            raise UsageError(f"cannot be compared: {name} is {mine} in A and {other} in B")
-    for side, record in (("A", first), ("B", second)):
-        if split not in record.scores:
-            raise UsageError(
-                f"{side} was not scored on {split} (evaluate.splits=dev): compare with --split dev"
-            )
-    key = f"data/{split}"
-    if first.hashes.get(key) != second.hashes.get(key):
-        raise UsageError(
-            f"cannot be compared: the {split} set is {_data(first, key)} in A and {_data(second, key)} in B"
-        )
-    if first.examples[split] != second.examples[split]:
-        raise UsageError(
-            f"cannot be compared: A was measured on {first.examples[split]} {split} examples and B on "
-            f"{second.examples[split]} (limit)"
-        )
-
-
-def _data(record: Record, key: str) -> str:
-    return f"{record.corpus} ({record.source}, sha256 {str(record.hashes.get(key))[:12]})"
-
-
-def _listed(runs: dict[int, Run]) -> str:
-    return ", ".join(map(str, sorted(runs)))
 
 
 def describe(

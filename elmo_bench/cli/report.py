@@ -15,6 +15,7 @@ from elmo_bench.report.formats import write_csv, write_latex, write_markdown
 from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.page import write_page
 from elmo_bench.report.published import read_published
+from elmo_bench.report.rows import write_runs
 from elmo_bench.report.statistics import RESAMPLES
 from elmo_bench.run.scores import find_scores
 from elmo_bench.types import DataMissingError, UsageError
@@ -52,7 +53,7 @@ def read_resamples(arguments: argparse.Namespace) -> int:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Write the four files, and print what a reader should know first."""
+    """Write the files, and print what a reader should know first."""
     resamples = read_resamples(arguments)
     directory = read_paths(arguments).records
     published = read_published(directory)
@@ -75,6 +76,7 @@ def run(arguments: argparse.Namespace) -> None:
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),
         "tables.csv": write_csv(report),
+        "runs.csv": write_runs(records),
         "index.html": write_page(report),
     }.items():
         arguments.output.mkdir(parents=True, exist_ok=True)

@@ -698,12 +698,13 @@ def test_without_records_the_command_says_what_to_do(tmp_path: Path, capsys: Any
     assert not (tmp_path / "out").exists()
 
 
-def test_the_command_writes_four_files(records: Path, tmp_path: Path, capsys: Any) -> None:
+def test_the_command_writes_its_files(records: Path, tmp_path: Path, capsys: Any) -> None:
     output = tmp_path / "out"
     assert main(["report", f"paths.records={records}", "--output", str(output), "--resamples", "100"]) == 0
     assert sorted(path.name for path in output.iterdir()) == [
         "TABLES.md",
         "index.html",
+        "runs.csv",
         "tables.csv",
         "tables.tex",
     ]
