@@ -171,7 +171,7 @@ def test_a_task_may_have_values_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
-    ("experiment", "fractions"), [("figure1_sample", "0.2 0.5 1"), ("figure1_open", "0.01 0.1 1")]
+    ("experiment", "fractions"), [("figure1_sample", "0.2 0.5 1"), ("figure1_open", "0.01 0.03 0.1 0.25")]
 )
 def test_smaller_corpora_have_larger_fractions(experiment: str, fractions: str) -> None:
     words = [f"+experiment={experiment}", "task=srl", "seed=1", "elmo=none"]
@@ -182,6 +182,15 @@ def test_smaller_corpora_have_larger_fractions(experiment: str, fractions: str) 
         f"data.fraction={fraction}" for fraction in fractions.split()
     ]
     assert all("data.least=50" in job for job in jobs)
+
+
+@pytest.mark.parametrize("task", ["snli", "srl"])
+def test_the_last_point_of_figure_1_is_the_training_set_of_the_other_experiments(task: str) -> None:
+    words = ["+experiment=figure1_open", f"task={task}", "data=open"]
+    with open_composer() as composer:
+        job = list_jobs(composer.parse, read_sweep(composer, RUNS.primary, words), words[1:])[-1]
+    fraction = next(word.partition("=")[2] for word in job if word.startswith("data.fraction="))
+    assert float(fraction) == run_config(f"task={task}", "data=open").data.fraction
 
 
 def test_jobs_that_read_the_same_are_one() -> None:
