@@ -11,7 +11,7 @@ from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee
-from elmo_bench.report.finding_rows import describe_findings, findings_as_json
+from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import judge_findings, list_sources
 from elmo_bench.report.inputs import describe_tasks
 from elmo_bench.report.published import GENERATED, read_published
@@ -33,7 +33,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--source", choices=SOURCES, help="source of the data (default: every source with published runs)"
     )
-    parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+    forms = parser.add_mutually_exclusive_group()
+    forms.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+    forms.add_argument("--markdown", action="store_true", help="print a short table of those that have runs")
 
 
 def run(arguments: argparse.Namespace) -> None:
@@ -52,6 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.json:
         rows = [row for found in judged.values() for row in findings_as_json(found)]
         print(json.dumps(rows, indent=1, ensure_ascii=False))
+    elif arguments.markdown:
+        print("\n\n".join(write_findings(found) for found in judged.values()))
     else:
         parts = ["\n".join(describe_findings(source, found, families)) for source, found in judged.items()]
         print("\n\n".join(parts))

@@ -11,6 +11,7 @@ from elmo_bench.report.cells import NOTHING, spell_p, text
 from elmo_bench.report.claims import merge_commands
 from elmo_bench.report.effects import RATIOS, as_shown
 from elmo_bench.report.findings import Judged, judge_findings, list_sources
+from elmo_bench.report.formats import escape_markdown
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.verdicts import Verdict
@@ -173,6 +174,28 @@ def _describe_one(one: Judged) -> Iterator[str]:
         yield indent + reason
     for command in one.commands:
         yield indent + str(command)
+
+
+def write_findings(judged: Sequence[Judged]) -> str:
+    """A short Markdown table of the findings that have runs, for a README."""
+    lines = [
+        "| finding | paper | here | effect | interval | seeds | verdict |",
+        "|---|---|---|---|---|---|---|",
+    ]
+    for one in judged:
+        if one.effect is None:
+            continue
+        cells = (
+            f"{one.subject}: {one.config.claim}",
+            spell_paper(one.paper),
+            spell_levels(one),
+            spell_effect(one.config.kind, one.effect.value),
+            spell_bounds(one),
+            str(one.seeds),
+            f"**{one.verdict}**",
+        )
+        lines.append(f"| {' | '.join(escape_markdown(cell) for cell in cells[:-1])} | {cells[-1]} |")
+    return "\n".join([*lines, "", f"{count_verdicts(judged)}."])
 
 
 def findings_as_json(judged: Sequence[Judged]) -> list[dict[str, Any]]:

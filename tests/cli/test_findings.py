@@ -134,3 +134,18 @@ def test_a_name_that_conf_has_already_is_refused(
     (own_directory / "findings" / "own.yaml").rename(own_directory / "findings" / f"{taken}.yaml")
     assert main(["findings", *places, "--config-dir", str(own_directory)]) == 2
     assert "has this name already" in capsys.readouterr().err
+
+
+def test_the_markdown_table_has_the_findings_with_runs_and_counts_the_others(
+    places: list[str], own_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish_accuracies(tmp_path / "records", (10, 30), (11, 31), (12, 30))
+    words = ["--source", "sample", "--config-dir", str(own_directory), *places]
+    assert main(["findings", "--markdown", *words]) == 0
+    lines = capsys.readouterr().out.splitlines()
+    mine = [line for line in lines if "ELMo beats word vectors at tagging" in line]
+    assert len(mine) == 1
+    assert "| 27.50 → 75.83 | +48.33 |" in mine[0]
+    assert mine[0].endswith("| 3 | **holds** |")
+    assert sum(line.startswith("| ") for line in lines) - 1 < len(list_findings())
+    assert "not run." in lines[-1]
