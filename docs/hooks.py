@@ -10,5 +10,11 @@ FILE_BLOCK = re.compile(r"^```(\w+) +(\S+)$", re.MULTILINE)
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """Put the name of a file above its block."""
-    return FILE_BLOCK.sub(r"`\2`:\n\n```\1", markdown)
+    """Put the name of a file above its block, unless the paragraph there has it."""
+    return FILE_BLOCK.sub(_name_above, markdown)
+
+
+def _name_above(block: re.Match[str]) -> str:
+    language, name = block.groups()
+    paragraph = block.string[: block.start()].rstrip().rpartition("\n\n")[2]
+    return f"```{language}" if f"`{name}`" in paragraph else f"`{name}`:\n\n```{language}"

@@ -46,6 +46,7 @@ def test_the_name_of_a_file_stands_above_its_block() -> None:
     page = "text\n\n```python mine/mood.py\nx = 1\n```\n\n```bash\nls\n```\n"
     expected = "text\n\n`mine/mood.py`:\n\n```python\nx = 1\n```\n\n```bash\nls\n```\n"
     assert on_page_markdown(page, config=None) == expected
+    assert on_page_markdown(expected.replace("```python", "```python mine/mood.py")) == expected
 
 
 @pytest.mark.slow

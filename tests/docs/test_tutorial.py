@@ -36,6 +36,11 @@ def test_the_splits_of_the_example_share_no_sentence_with_a_name() -> None:
     assert len(set.union(*splits)) == sum(map(len, splits))
 
 
+def test_the_installation_is_that_of_the_readme() -> None:
+    (install,) = (block.text.splitlines()[0] for block in BLOCKS if block.language == "sh")
+    assert f"{install} && " in read_page("README.md")
+
+
 @pytest.mark.slow
 def test_the_commands_lead_from_files_to_tables(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
