@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 import shutil
 from pathlib import Path
 
@@ -64,6 +63,7 @@ def test_the_commands_lead_from_files_to_tables(
     assert "9 of 9 jobs done" in output
     assert '["The", "Clara", "left", "Halden", "."]' in output
     report = tmp_path / "mine" / "report"
-    assert {f"`{path.name}`" for path in report.iterdir()} <= set(re.findall("`[^`]+`", read_page(PAGE)))
-    for name in ("index.html", "tables.tex", "TABLES.md", "tables.csv"):
+    assert [path.name for path in report.iterdir() if f"`{path.name}`" not in read_page(PAGE)] == []
+    for name in ("index.html", "tables.tex", "TABLES.md"):
         assert "Harbour news" in (report / name).read_text(encoding="utf-8")
+    assert "\nharbour," in (report / "tables.csv").read_text(encoding="utf-8")

@@ -77,7 +77,7 @@ def named_paths(text: str) -> set[str]:
     """Repository paths in backticks: a directory with a closing slash, or a file with a known ending."""
     spans = re.findall(r"`([^`\n]+)`", without_code(text))
     pattern = re.compile(
-        r"(?:[\w.-]+/)+(?:[\w.-]+\.(?:py|yaml|md|toml|html|json|txt|csv|tex|svg|safetensors))?"
+        r"(?:[\w.-]+/)+(?:[\w.-]+\.(?:py|yaml|md|toml|html|json|txt|csv|tex|svg|safetensors|ipynb))?"
     )
     return {span for span in spans if pattern.fullmatch(span)}
 
