@@ -50,7 +50,7 @@ def row_of(task: str, source: str, corpus: str) -> tuple[str, ...]:
     return rows[0]
 
 
-@pytest.mark.parametrize(("task", "form"), READ, ids=" ".join)
+@pytest.mark.parametrize(("task", "form"), READ)
 def test_a_task_reads_its_examples(task: str, form: str, tmp_path: Path) -> None:
     paths = [tmp_path / name for name in READ[task, form]]
     for path in paths:
