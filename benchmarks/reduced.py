@@ -132,7 +132,10 @@ def spread(rows: list[Any], count: int) -> list[Any]:
 
 
 def plain(example: IndexedExample) -> tuple[str, Mapping[str, Any], Mapping[str, Any]]:
-    return example.id, dict(example.sentences), dict(example.fields)
+    sentences = {
+        stream: tuple(excerpt.words for excerpt in rows) for stream, rows in example.excerpts.items()
+    }
+    return example.id, sentences, dict(example.fields)
 
 
 @dataclass(frozen=True)

@@ -110,7 +110,7 @@ class Fitting:
         config, batches = project("elmo_bench.config"), project("elmo_bench.run.batches")
         self.settings = make(config.TrainingConfig, work["training"])
         examples = {split: [self._example(*row) for row in rows] for split, rows in work["examples"].items()}
-        layers = {split: self._open_store(rows) for split, rows in examples.items()}
+        layers = {split: self._open_store(rows) for split, rows in work["examples"].items()}
         batch_size, bucket = self.settings.batch_size, self.settings.bucket_by_length
         self.training = batches.TrainingBatches(examples["train"], layers["train"], batch_size, bucket, 1)
         evaluation = getattr(batches, "EvaluationBatches", None) or batches.FileOrderBatches
@@ -151,9 +151,12 @@ class Fitting:
         return 0.0
 
     def _example(self, name: str, sentences: Any, tensors: Any) -> Any:
+        excerpt = getattr(project("elmo_bench.types"), "Excerpt", None)
+        if excerpt is not None:  # older versions look plain sentences up
+            sentences = {stream: tuple(map(excerpt.whole, rows)) for stream, rows in sentences.items()}
         return project("elmo_bench.data.batching").IndexedExample(name, sentences, tensors)
 
-    def _open_store(self, examples: Sequence[Any]) -> Any:
+    def _open_store(self, rows: Sequence[tuple[str, Any, Any]]) -> Any:
         work = self.work
         encoder = RandomEncoder(work["layer_count"], work["dim"])
         card = project("elmo_bench.encoders.protocol").EncoderCard(
@@ -162,8 +165,8 @@ class Fitting:
         store = project("elmo_bench.encoders.store").Store(
             Path(), card, lambda: encoder, mode="ram", progress=False
         )
-        rows = [words for example in examples for rows in example.sentences.values() for words in rows]
-        return store.open("", rows).batch
+        text = [words for _, sentences, _ in rows for row in sentences.values() for words in row]
+        return store.open("", text).batch
 
     def _build_module(self) -> Any:
         torch.manual_seed(0)

@@ -21,7 +21,7 @@ from elmo_bench.run.inputs import build_vocabularies, number_examples
 from elmo_bench.run.module import TaskModule
 from elmo_bench.sweep.compose import compose
 from elmo_bench.tensors import Batch
-from elmo_bench.types import Words
+from elmo_bench.types import Excerpt, Words
 
 
 @dataclass(frozen=True)
@@ -36,7 +36,7 @@ class TaskSteps:
     @property
     def sentences(self) -> list[Words]:
         """Every sequence that the encoder would read in one epoch."""
-        return [words for row in self.examples for rows in row.sentences.values() for words in rows]
+        return [excerpt.words for row in self.examples for rows in row.excerpts.values() for excerpt in rows]
 
     def batches(self, layers_of: LayerSource) -> Iterator[Batch]:
         """Batches without end, in the order of a run's epochs."""
@@ -88,12 +88,12 @@ def random_layers(layer_count: int, dim: int) -> LayerSource:
     """Layers of the right shape that cost no more than a copy, as the store's do."""
     noise = torch.randn(layer_count, 2**16, dim // 64).to(torch.float16)
 
-    def layers_of(sequences: Sequence[Words]) -> tuple[Tensor, Tensor]:
-        lengths = torch.tensor([len(words) for words in sequences])
+    def layers_of(excerpts: Sequence[Excerpt]) -> tuple[Tensor, Tensor]:
+        lengths = torch.tensor([len(excerpt) for excerpt in excerpts])
         longest = int(lengths.max())
         flat = noise.reshape(layer_count, -1)
         mask = torch.arange(longest) < lengths.unsqueeze(1)  # (rows, time)
-        layers = torch.zeros(len(sequences), layer_count, longest, dim, dtype=torch.float16)
+        layers = torch.zeros(len(excerpts), layer_count, longest, dim, dtype=torch.float16)
         for row, length in enumerate(lengths.tolist()):
             start = (row * 997) % 2**15
             layers[row, :, :length] = flat[:, start : start + length * dim].view(layer_count, length, dim)

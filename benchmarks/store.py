@@ -25,7 +25,7 @@ from elmo_bench.encoders.mix import ScalarMix, normalise
 from elmo_bench.encoders.protocol import EncoderCard, Layers
 from elmo_bench.encoders.shards import in_units
 from elmo_bench.encoders.store import Store, Unit
-from elmo_bench.types import Words
+from elmo_bench.types import Excerpt, Words
 
 BATCH = 32
 DTYPES: tuple[StoredType, ...] = ("float16", "int8")
@@ -96,7 +96,8 @@ def compare_opening(store: Store, text: list[Words]) -> None:
 
 def compare_reading(unit: Unit, text: list[Words], stored: int) -> None:
     """An epoch in random batches; the bound is one copy of the padded bytes it delivers."""
-    batches = [text[start : start + BATCH] for start in range(0, len(text), BATCH)]
+    whole = list(map(Excerpt.whole, text))
+    batches = [whole[start : start + BATCH] for start in range(0, len(whole), BATCH)]
     blank = [np.ones(unit.batch(batch)[0].shape, unit.dtype) for batch in batches]
 
     def read() -> None:
@@ -117,7 +118,7 @@ def compare_reading(unit: Unit, text: list[Words], stored: int) -> None:
 
 def compare_mixing(unit: Unit, text: list[Words]) -> None:
     """Forward and backward of one batch, beside the formula as it is written."""
-    layers, mask = unit.batch(text)
+    layers, mask = unit.batch(list(map(Excerpt.whole, text)))
     for layer_norm in (False, True):
         mix = ScalarMix(layers.shape[1], layer_norm=layer_norm)
         assert mix.w is not None

@@ -124,7 +124,7 @@ def per_token(work: Callable[[list[int]], object], steps: TaskSteps, batches: li
 
 def texts(steps: TaskSteps, numbers: list[int]) -> list[Words]:
     """The sentences of a batch."""
-    return [steps.examples[number].sentences["text"][0] for number in numbers]
+    return [steps.examples[number].excerpts["text"][0].words for number in numbers]
 
 
 def planned_batches(steps: TaskSteps, count: int) -> list[list[int]]:

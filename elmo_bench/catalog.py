@@ -74,6 +74,17 @@ def add_corpora(task: dict[str, Any]) -> dict[str, Any]:
     return {**task, "sources": sources}
 
 
+def list_documented() -> list[str]:
+    """The corpora whose files say where documents begin, as TASK/CORPUS."""
+    return [
+        f"{name}/{corpus}"
+        for name in list_tasks()
+        for corpora in read_task(name).sources.values()
+        for corpus, values in corpora.items()
+        if corpus != "default" and values.get("documents")
+    ]
+
+
 def list_tables() -> dict[str, TableConfig]:
     """The tables of the experiments, by name; an experiment without a table is left out."""
     tables = {}

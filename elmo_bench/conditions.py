@@ -14,6 +14,7 @@ TWIN_OF_SAMPLE = "untrained"  # conf/encoder has a separate file for this one
 DIGITS = 6  # of a fingerprint, next to a name
 LAYERS = {"all": "all layers", "last": "last layer"}
 ENCODER_LAYERS = "encoder_layers"  # in an identity: `encoder.layers`, if it is given and read
+ENCODER_CONTEXT = "encoder_context"  # in an identity: `encoder.context`, if it is not a sentence
 
 
 def reduce_elmo(elmo: Mapping[str, Any]) -> dict[str, Any]:
@@ -27,14 +28,19 @@ def reduce_elmo(elmo: Mapping[str, Any]) -> dict[str, Any]:
     unread: tuple[str, ...] = () if elmo["layers"] == "all" else ("lambda", "layer_norm")
     if elmo.get(ENCODER_LAYERS) is None or elmo["layers"] not in LAYERS:
         unread += (ENCODER_LAYERS,)
+    if elmo.get(ENCODER_CONTEXT) is None:
+        unread += (ENCODER_CONTEXT,)
     return {key: value for key, value in elmo.items() if key not in unread}
 
 
 def known_elmo(config: RunConfig) -> dict[str, Any]:
-    """The settings of the group `elmo`, and the layers that the encoder keeps if it does not keep all."""
-    kept = config.encoder.layers
-    layers = None if kept is None else sorted(set(kept))
-    return {**config.elmo.model_dump(mode="json", by_alias=True), ENCODER_LAYERS: layers}
+    """The settings of the group `elmo`, and what is not usual about the encoder: its layers, its context."""
+    kept, context = config.encoder.layers, config.encoder.context
+    return {
+        **config.elmo.model_dump(mode="json", by_alias=True),
+        ENCODER_LAYERS: None if kept is None else sorted(set(kept)),
+        ENCODER_CONTEXT: None if context == "sentence" else context,
+    }
 
 
 def is_baseline(record: Record) -> bool:
@@ -78,7 +84,8 @@ def describe_elmo(elmo: Mapping[str, Any], encoder: str | None) -> str:
         layers = names if elmo["layers"] == "all" else f"last of {names}"
     lam = f", lambda {elmo['lambda']:g}" if "lambda" in elmo else ""
     norm = ", layer norm" if elmo.get("layer_norm") else ""
-    return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}{norm}"
+    context = f", context {elmo[ENCODER_CONTEXT]}" if elmo.get(ENCODER_CONTEXT) else ""
+    return f"ELMo ({encoder}) at {elmo['where']}, {layers}{lam}{norm}{context}"
 
 
 def trained_name(encoder: str) -> str:

@@ -99,6 +99,7 @@ class CorpusConfig(Config):
     get: str = ""  # how to obtain it
     hub: HubConfig | None = None  # used if the files do not exist
     note: str = ""  # for captions
+    documents: bool = False  # the files say where documents begin, for encoder.context=document
 
 
 class RowConfig(Config):
@@ -238,6 +239,9 @@ class WordsConfig(Config):
         return (self.file,) if self.beside is None else (self.file, self.file.parent / self.beside)
 
 
+TextContext = Literal["sentence", "document"]
+"""What an encoder reads together: one sentence, or all sentences of its document."""
+
 UNTRAINED = "untrained_"  # prefix of the name of the encoder with the same sizes
 
 
@@ -251,6 +255,7 @@ class EncoderConfig(Config):
     untrained: bool = False  # a twin with random weights, as a control
     device: str = "cpu"  # where it computes; not part of an identity
     layers: tuple[int, ...] | None = None  # the layers that runs may read; null: all
+    context: TextContext = "sentence"  # older records do not have it
     named_after: str | None = None  # the setting that says which one: a path or an identifier
 
     @property

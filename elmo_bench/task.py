@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, r
 
 from pydantic import Field
 
-from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, Words
 
 if TYPE_CHECKING:  # importing PyTorch takes a second, and a finished run is recognised without it
     from torch import Tensor
@@ -83,6 +83,15 @@ class Rendering(Protocol):
 
     def render(self, examples: Sequence[Any], predictions: Sequence[Prediction]) -> str:
         """The content of the file."""
+        ...
+
+
+@runtime_checkable
+class Documented(Protocol):
+    """A task with corpora that say where documents begin, for `encoder.context=document`; optional."""
+
+    def excerpts(self, example: Any) -> Mapping[str, tuple[Excerpt, ...]] | None:
+        """The sequences of `sentences` inside their document; None if the corpus does not name it."""
         ...
 
 

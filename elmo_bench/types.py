@@ -11,6 +11,29 @@ from typing import Any
 Words = tuple[str, ...]
 """One tokenised sequence, as the encoder reads it."""
 
+
+@dataclass(frozen=True, slots=True)
+class Excerpt:
+    """A token sequence inside the text that an encoder reads: a sentence alone, or in its document."""
+
+    text: Words  # all that is read together
+    start: int
+    stop: int
+
+    @classmethod
+    def whole(cls, words: Words) -> Excerpt:
+        """A sequence that is read alone."""
+        return cls(words, 0, len(words))
+
+    def __len__(self) -> int:
+        return self.stop - self.start
+
+    @property
+    def words(self) -> Words:
+        """The sequence itself."""
+        return self.text[self.start : self.stop]
+
+
 Prediction = Any
 """The decoded output of a head for one example: a plain JSON-serialisable value."""
 

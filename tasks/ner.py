@@ -6,6 +6,7 @@ The head: words, characters and ELMo, two BiLSTM layers, and a conditional rando
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import ClassVar, Literal
 
 import torch
@@ -15,6 +16,7 @@ from torch import Tensor, nn
 
 from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2003 import read_entities
+from elmo_bench.data.excerpts import locate
 from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
@@ -25,7 +27,7 @@ from elmo_bench.nn.layers import CharacterCnn, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
-from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, Words
 
 
 @dataclass(frozen=True)
@@ -35,6 +37,7 @@ class NerExample:
     id: str
     words: Words
     tags: tuple[str, ...]
+    excerpt: Excerpt | None = field(default=None, compare=False, repr=False)  # where it stands
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -62,12 +65,15 @@ class NerTask(Task[NerExample]):
 
     def read(self, files: SplitFiles) -> Iterator[NerExample]:
         """The sentences of the files in order."""
-        sentences = (sentence for path in files.paths for sentence in read_entities(path))
-        for number, sentence in enumerate(sentences, start=1):
-            yield NerExample(f"{files.split}-{number}", undo_escapes(sentence.words), sentence.tags)
+        sentences = (pair for path in files.paths for pair in locate(read_entities(path)))
+        for number, (sentence, excerpt) in enumerate(sentences, start=1):
+            yield NerExample(f"{files.split}-{number}", undo_escapes(sentence.words), sentence.tags, excerpt)
 
     def sentences(self, example: NerExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}
+
+    def excerpts(self, example: NerExample) -> Mapping[str, tuple[Excerpt, ...]] | None:
+        return {"text": (example.excerpt,)} if example.excerpt else None
 
     def vocabularies(self, examples: Sequence[NerExample]) -> Mapping[str, Vocabulary]:
         """Characters, and all tags of every entity type in the training set, including unseen tags."""

@@ -6,6 +6,7 @@ The head: one linear layer on each token's vector, without any context of its ow
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -18,15 +19,28 @@ from torch.nn import functional as F
 from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.conllu import read_conllu
+from elmo_bench.data.excerpts import locate
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.task import Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
-from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
+from elmo_bench.types import (
+    Counts,
+    DataError,
+    Excerpt,
+    Prediction,
+    Scores,
+    SplitFiles,
+    UsageError,
+    Words,
+)
 
 NO_TAG = "_"  # CoNLL-U's mark for an empty column
+
+Tagged = tuple[Words, tuple[str, ...], Excerpt | None]
+"""A sentence of a file with its tags, and where it stands in its document."""
 
 
 @dataclass(frozen=True)
@@ -36,6 +50,7 @@ class PosExample:
     id: str
     words: Words
     tags: tuple[str, ...]
+    excerpt: Excerpt | None = field(default=None, compare=False, repr=False)  # where it stands
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -54,26 +69,29 @@ class PosTask(Task[PosExample]):
             raise UsageError(f"format={files.format}: task pos reads conllu and conll2012")
         read = self._read_conllu if files.format == "conllu" else self._read_conll2012
         sentences = (sentence for path in files.paths for sentence in read(path))
-        for number, (words, tags) in enumerate(sentences, start=1):
-            yield PosExample(f"{files.split}-{number}", undo_escapes(words), tags)
+        for number, (words, tags, excerpt) in enumerate(sentences, start=1):
+            yield PosExample(f"{files.split}-{number}", undo_escapes(words), tags, excerpt)
 
-    def _read_conllu(self, path: Path) -> Iterator[tuple[Words, tuple[str, ...]]]:
-        for sentence in read_conllu(path):
+    def _read_conllu(self, path: Path) -> Iterator[Tagged]:
+        for sentence, excerpt in locate(read_conllu(path)):
             tags = sentence.specific if self.tags == "xpos" else sentence.universal
             if NO_TAG in tags:
                 where = f"{path}:{sentence.line + tags.index(NO_TAG)}"
                 raise DataError(f"{where}: expected a tag for task.settings.tags={self.tags}, got {NO_TAG}")
-            yield sentence.words, tags
+            yield sentence.words, tags, excerpt
 
-    def _read_conll2012(self, path: Path) -> Iterator[tuple[Words, tuple[str, ...]]]:
+    def _read_conll2012(self, path: Path) -> Iterator[Tagged]:
         if self.tags == "upos":
             raise UsageError("task.settings.tags=upos: conll2012 files have treebank tags only; use xpos")
-        for document in read_documents(path):
-            for sentence in document.sentences:
-                yield sentence.words, sentence.tags
+        sentences = (row for document in read_documents(path) for row in document.sentences)
+        for sentence, excerpt in locate(sentences):
+            yield sentence.words, sentence.tags, excerpt
 
     def sentences(self, example: PosExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}
+
+    def excerpts(self, example: PosExample) -> Mapping[str, tuple[Excerpt, ...]] | None:
+        return {"text": (example.excerpt,)} if example.excerpt else None
 
     def vocabularies(self, examples: Sequence[PosExample]) -> Mapping[str, Vocabulary]:
         return {"tags": Vocabulary.closed(tag for example in examples for tag in example.tags)}

@@ -6,6 +6,7 @@ The head (He et al. 2017): highway LSTM layers of alternating direction, then de
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from typing import ClassVar, Literal
 
 import torch
@@ -18,6 +19,7 @@ from elmo_bench.data.brackets import Proposition
 from elmo_bench.data.columns import read_columns
 from elmo_bench.data.conll2005 import read_props
 from elmo_bench.data.conll2012 import read_documents
+from elmo_bench.data.excerpts import locate
 from elmo_bench.data.tags import OUTSIDE, Chunk, chunks_of, tags_of
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
@@ -29,7 +31,16 @@ from elmo_bench.nn.lstm import HighwayLstm
 from elmo_bench.nn.packing import Packing
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
-from elmo_bench.types import Counts, DataError, Prediction, Scores, SplitFiles, UsageError, Words
+from elmo_bench.types import (
+    Counts,
+    DataError,
+    Excerpt,
+    Prediction,
+    Scores,
+    SplitFiles,
+    UsageError,
+    Words,
+)
 
 
 @dataclass(frozen=True)
@@ -40,6 +51,7 @@ class SrlExample:
     words: Words
     predicate: int
     phrases: tuple[Chunk, ...]
+    excerpt: Excerpt | None = field(default=None, compare=False, repr=False)  # where it stands
 
 
 @dataclass(frozen=True)
@@ -49,6 +61,7 @@ class AnnotatedSentence:
     words: Words
     tags: tuple[str, ...]
     propositions: tuple[Proposition, ...]
+    excerpt: Excerpt | None
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -80,10 +93,15 @@ class SrlTask(Task[SrlExample]):
                 tag = sentence.tags[proposition.predicate] if sentence.tags else "V"
                 if self.predicates == "all" or tag.startswith("V"):
                     name = f"{files.split}-{number}-{place}"
-                    yield SrlExample(name, words, proposition.predicate, proposition.phrases)
+                    yield SrlExample(
+                        name, words, proposition.predicate, proposition.phrases, sentence.excerpt
+                    )
 
     def sentences(self, example: SrlExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}
+
+    def excerpts(self, example: SrlExample) -> Mapping[str, tuple[Excerpt, ...]] | None:
+        return {"text": (example.excerpt,)} if example.excerpt else None
 
     def vocabularies(self, examples: Sequence[SrlExample]) -> Mapping[str, Vocabulary]:
         """Both tags of every label in the training set."""
@@ -124,9 +142,9 @@ def read_annotated(files: SplitFiles) -> Iterator[AnnotatedSentence]:
     """The sentences of a split in either format."""
     if files.format == "conll2012":
         for path in files.paths:
-            for document in read_documents(path):
-                for sentence in document.sentences:
-                    yield AnnotatedSentence(sentence.words, sentence.tags, sentence.propositions())
+            sentences = (row for document in read_documents(path) for row in document.sentences)
+            for sentence, excerpt in locate(sentences):
+                yield AnnotatedSentence(sentence.words, sentence.tags, sentence.propositions(), excerpt)
     elif files.format == "conll2005":
         yield from _read_conll2005(files)
     else:
@@ -146,7 +164,7 @@ def _read_conll2005(files: SplitFiles) -> Iterator[AnnotatedSentence]:
         if len(text) != sentence.length:
             wanted = f"{len(text)} rows, one per word in {words.name}"
             raise DataError(f"{props}:{sentence.line}: expected {wanted}, got {sentence.length}")
-        yield AnnotatedSentence(text, (), sentence.propositions)
+        yield AnnotatedSentence(text, (), sentence.propositions, None)
     if len(texts) != len(annotated):
         wanted = f"{len(texts)} sentences, as in {words.name}"
         raise DataError(f"{props}:{annotated[-1].line}: expected {wanted}, got {len(annotated)}")

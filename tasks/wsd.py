@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import field
 from pathlib import Path
 from typing import ClassVar, Literal
 
@@ -15,6 +16,7 @@ from pydantic import ConfigDict
 from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
+from elmo_bench.data.excerpts import locate
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.data.wsd import (
@@ -27,7 +29,7 @@ from elmo_bench.data.wsd import (
 from elmo_bench.metrics.ratios import percentage, sum_counts
 from elmo_bench.task import Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
-from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, UsageError, Words
 
 Candidates = Literal["lemma_pos", "lemma"]
 SET = ":"  # scores of one test set are named `f1:senseval2`
@@ -52,6 +54,7 @@ class WsdExample:
     corpus_id: str  # what the file calls the sentence, such as d004.s017
     words: Words
     targets: tuple[Target, ...]
+    excerpt: Excerpt | None = field(default=None, compare=False, repr=False)  # where it stands
 
 
 @dataclass(frozen=True, config=ConfigDict(extra="forbid"))
@@ -87,6 +90,9 @@ class WsdTask(Task[WsdExample]):
 
     def sentences(self, example: WsdExample) -> Mapping[str, tuple[Words, ...]]:
         return {"text": (example.words,)}
+
+    def excerpts(self, example: WsdExample) -> Mapping[str, tuple[Excerpt, ...]] | None:
+        return {"text": (example.excerpt,)} if example.excerpt else None
 
     def vocabularies(self, examples: Sequence[WsdExample]) -> Mapping[str, Vocabulary]:
         keys = (key for example in examples for target in example.targets for key in target.keys)
@@ -138,11 +144,11 @@ def _read_collection(
     text: Path, keys: Path, senses: SenseInventory, candidates: Candidates
 ) -> Iterator[WsdExample]:
     collection = text.name.split(".")[0]
-    for number, sentence in enumerate(read_sense_sentences(text, keys), start=1):
+    for number, (sentence, excerpt) in enumerate(locate(read_sense_sentences(text, keys)), start=1):
         targets = tuple(_target(instance, senses, candidates) for instance in sentence.instances)
         if targets:
             words = undo_escapes(sentence.words)
-            yield WsdExample(f"{collection}-{number}", collection, sentence.id, words, targets)
+            yield WsdExample(f"{collection}-{number}", collection, sentence.id, words, targets, excerpt)
 
 
 def _target(instance: SenseInstance, senses: SenseInventory, candidates: Candidates) -> Target:

@@ -32,6 +32,11 @@ def test_a_model_below_the_models_directory_is_named_once(tmp_path: Path) -> Non
     assert chosen.full_name == "mine"
 
 
+def test_the_context_of_documents_stands_in_the_line() -> None:
+    assert describe_method(run_config("task=ner", "encoder.context=document")).endswith(", context document")
+    assert "context" not in describe_method(run_config("task=ner", "encoder.context=sentence"))
+
+
 def test_encoders_that_share_a_name_have_digits_of_their_fingerprint() -> None:
     found = tell_apart([("model A", "a" * 64), ("model A", "b" * 64), ("words", "c" * 64)])
     assert found == {"a" * 64: "model A aaaaaa", "b" * 64: "model A bbbbbb", "c" * 64: "words"}

@@ -29,6 +29,7 @@ def condition(
         ("elmo.gamma=fixed",),
         ("store.dtype=float32",),
         ("encoder.layers=[0]",),
+        ("encoder.context=document",),
         ("store.layers=all",),
         ("paths.runs=elsewhere", "tracking=wandb", "trainer.threads=1", "force=true", "store.mode=ram"),
     ],
@@ -54,6 +55,13 @@ def test_the_layers_of_an_encoder_count_only_if_they_are_given_and_read() -> Non
     assert some == condition("encoder.layers=[2,0]") != condition("encoder.layers=[0,1]")
     assert condition("encoder.layers=[0,2]", "elmo.layers=2") == condition("elmo.layers=2")
     assert condition("encoder.layers=[0,1]", "elmo=last") != condition("elmo=last")
+
+
+def test_the_context_counts_only_if_it_is_a_document_and_read() -> None:
+    assert "encoder_context" not in identify(run_config("task=ner"), 1, DATA, "e", None)["elmo"]
+    assert condition("encoder.context=sentence") == condition()
+    assert condition("encoder.context=document") != condition()
+    assert condition("encoder.context=document", "elmo=last") != condition("elmo=last")
 
 
 def test_what_else_is_stored_does_not_matter() -> None:

@@ -8,21 +8,21 @@ from dataclasses import dataclass
 import torch
 from torch import Tensor
 
-from elmo_bench.types import Words
+from elmo_bench.types import Excerpt
 
 
 @dataclass(frozen=True)
 class IndexedExample:
-    """One indexed example, with the sentences for looking up its representations."""
+    """One indexed example, with the excerpts for looking up its representations."""
 
     id: str
-    sentences: Mapping[str, tuple[Words, ...]]  # by stream
+    excerpts: Mapping[str, tuple[Excerpt, ...]]  # by stream
     fields: Mapping[str, Tensor]
 
     @property
     def length(self) -> int:
         """The number of tokens in all streams; batches are bucketed by it."""
-        return sum(len(words) for rows in self.sentences.values() for words in rows)
+        return sum(len(excerpt) for rows in self.excerpts.values() for excerpt in rows)
 
 
 def pad(tensors: Sequence[Tensor]) -> Tensor:

@@ -27,6 +27,7 @@ class Conll2012Sentence:
     """The rows between two blank lines, which are on consecutive lines of the file."""
 
     path: Path
+    document: int  # the number of its document or part in the file, from 1
     first_line: int
     rows: tuple[tuple[str, ...], ...]
 
@@ -101,7 +102,7 @@ def _read_documents(path: Path) -> Iterator[Conll2012Document]:
     begun: tuple[int, str, int] | None = None
     sentences: list[Conll2012Sentence] = []
     rows: list[tuple[str, ...]] = []
-    number = 0
+    number = document = 0
     for number, line in read_lines(path):
         is_border = line.startswith("#") and (match := BEGIN.fullmatch(line) or END.fullmatch(line))
         row = () if is_border else split_columns(line)
@@ -110,7 +111,7 @@ def _read_documents(path: Path) -> Iterator[Conll2012Document]:
             rows.append(row)
             continue
         if rows:
-            sentences.append(Conll2012Sentence(path, number - len(rows), tuple(rows)))
+            sentences.append(Conll2012Sentence(path, document, number - len(rows), tuple(rows)))
             rows = []
         if is_border and match:
             if (match.re is BEGIN) == (begun is not None):
@@ -118,6 +119,7 @@ def _read_documents(path: Path) -> Iterator[Conll2012Document]:
                 raise fault(path, number, expected, shown(line))
             if begun:
                 yield Conll2012Document(path, *begun, tuple(sentences))
+            document += begun is None
             begun = None if begun else (number, match[1], int(match[2] or 0))
             sentences = []
     if begun:

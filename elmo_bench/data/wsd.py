@@ -39,6 +39,7 @@ class SenseSentence:
     """One sentence; multiword tokens are split into words."""
 
     id: str
+    document: int  # the number of its <text>, from 1
     words: Words
     instances: tuple[SenseInstance, ...]
 
@@ -98,6 +99,7 @@ class _SenseParser:
         self.expat.CharacterDataHandler = self.characters
         self.open: list[tuple[str, dict[str, str]]] = []
         self.text = ""
+        self.document = 0
         self.words: list[str] = []
         self.instances: list[SenseInstance] = []
         self.done: list[SenseSentence] = []
@@ -129,6 +131,7 @@ class _SenseParser:
         parent = self.open[-1][0] if self.open else ""
         if PARENTS.get(name, name) != parent:
             self.fail("corpus, text, sentence and in it wf or instance", f"<{name}> in <{parent}>")
+        self.document += name == "text"
         if name == "sentence":
             self.words, self.instances = [], []
         self.open.append((name, attributes))
@@ -140,7 +143,8 @@ class _SenseParser:
     def end(self, name: str) -> None:
         _, attributes = self.open.pop()
         if name == "sentence":
-            sentence = SenseSentence(attributes.get("id", ""), tuple(self.words), tuple(self.instances))
+            name, words = attributes.get("id", ""), tuple(self.words)
+            sentence = SenseSentence(name, self.document, words, tuple(self.instances))
             self.done += [sentence] if self.words else []
         elif name in ("wf", "instance"):
             pieces = self.text.split()

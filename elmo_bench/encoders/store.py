@@ -24,7 +24,7 @@ from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
 from elmo_bench.encoders.rows import RowFormat, Vectors
 from elmo_bench.encoders.shards import ABSENT, Part, Rows, UnitFiles, in_units, locked
-from elmo_bench.types import BenchError, Log, UsageError, Words, log_to_stderr
+from elmo_bench.types import BenchError, Excerpt, Log, UsageError, Words, log_to_stderr
 
 SHARD_BYTES = 64 * 2**20  # of all layers together; a shard has at least one batch of the plan
 FRESH_BYTES = 2 * 2**30  # limit of the mode `off` in memory
@@ -302,7 +302,7 @@ class EncodedBatch:
 
 
 class Unit:
-    """The layers of one file's sequences that a run reads, for any subset of the sequences."""
+    """The layers of one file's texts that a run reads, for any excerpts of them."""
 
     def __init__(self, card: EncoderCard, formats: Sequence[RowFormat], plan: Plan, blocks: Blocks) -> None:
         self.card = card
@@ -313,26 +313,26 @@ class Unit:
 
     def layers(self, words: Words) -> Tensor:
         """(layers, time, dim)"""
-        layers, _ = self.batch([words])
+        layers, _ = self.batch([Excerpt.whole(words)])
         return layers[0]
 
-    def batch(self, sentences: Sequence[Words]) -> tuple[Tensor, Tensor]:
+    def batch(self, excerpts: Sequence[Excerpt]) -> tuple[Tensor, Tensor]:
         """(rows, layers, time, dim) with zeros at the padding, and (rows, time), true at real tokens."""
-        lengths = np.array([len(words) for words in sentences], dtype=np.int64)
+        lengths = np.array([len(excerpt) for excerpt in excerpts], dtype=np.int64)
         time = int(lengths.max(initial=0))
-        layers = np.zeros((len(sentences), len(self.formats), time, self.card.dim), self.dtype)
-        for row, words in zip(layers, sentences, strict=True):
-            if words:
-                self._copy(words, row[:, : len(words)])
+        layers = np.zeros((len(excerpts), len(self.formats), time, self.card.dim), self.dtype)
+        for row, excerpt in zip(layers, excerpts, strict=True):
+            if len(excerpt):
+                self._copy(excerpt, row[:, : len(excerpt)])
         mask = np.arange(time) < lengths[:, None]  # (rows, time)
         return torch.from_numpy(layers), torch.from_numpy(mask)
 
-    def _copy(self, words: Words, target: Vectors) -> None:
-        position = self._positions.get(words)
+    def _copy(self, excerpt: Excerpt, target: Vectors) -> None:
+        position = self._positions.get(excerpt.text)
         if position is None:
             raise BenchError(
-                f"the store was not opened for the sentence {' '.join(words)[:80]!r}; "
-                f"open it with every sentence of the file"
+                f"the store was not opened for the text {' '.join(excerpt.text)[:80]!r}; "
+                f"open it with every text of the file"
             )
         for form, rows, vectors in zip(self.formats, self._blocks(position), target, strict=True):
-            form.unpack(rows, vectors)
+            form.unpack(rows[excerpt.start : excerpt.stop], vectors)

@@ -9,27 +9,27 @@ from torch.utils.data import IterableDataset
 
 from elmo_bench.data.batching import IndexedExample, pad_fields, plan_batches
 from elmo_bench.tensors import Batch, Stream
-from elmo_bench.types import Prediction, Words
+from elmo_bench.types import Excerpt, Prediction
 
-LayerSource = Callable[[Sequence[Words]], tuple[torch.Tensor, torch.Tensor]]
-"""Maps sequences to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
+LayerSource = Callable[[Sequence[Excerpt]], tuple[torch.Tensor, torch.Tensor]]
+"""Maps excerpts to padded layers (rows, layers, time, dim) and their mask (rows, time)."""
 
 
-def no_layers(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
+def no_layers(excerpts: Sequence[Excerpt]) -> tuple[torch.Tensor, torch.Tensor]:
     """Replaces the layers in a run without ELMo by an empty tensor of width 0."""
-    lengths = torch.tensor([len(words) for words in sequences])
+    lengths = torch.tensor([len(excerpt) for excerpt in excerpts])
     longest = int(lengths.max())
     mask = torch.arange(longest)[None, :] < lengths[:, None]
-    return torch.zeros(len(sequences), 0, longest, 0), mask
+    return torch.zeros(len(excerpts), 0, longest, 0), mask
 
 
 def collate(examples: Sequence[IndexedExample], layers_of: LayerSource) -> Batch:
     """Some indexed examples as one batch, with their frozen representations."""
     streams = {}
-    for name in examples[0].sentences:
-        rows = [words for example in examples for words in example.sentences[name]]
+    for name in examples[0].excerpts:
+        rows = [excerpt for example in examples for excerpt in example.excerpts[name]]
         layers, mask = layers_of(rows)
-        counts = tuple(len(example.sentences[name]) for example in examples)
+        counts = tuple(len(example.excerpts[name]) for example in examples)
         streams[name] = Stream(layers, mask, counts)
     return Batch(tuple(example.id for example in examples), streams, pad_fields(examples))
 

@@ -24,6 +24,7 @@ from elmo_bench.identity import identify
 from elmo_bench.plugins import load_task
 from elmo_bench.records import RUN_RECORD
 from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
+from elmo_bench.run.excerpts import check_documents, texts_of
 from elmo_bench.run.inputs import read_words, sentences_of
 from elmo_bench.run.preparation import find_corpus, hash_words, run_directory
 from elmo_bench.run.selection import choose_examples, read_examples
@@ -201,7 +202,9 @@ class Inspection:
         stored = layers_stored(config, card.layer_count)
         store = Store(config.paths.cache / "store", card, _refuse, config.store.dtype)
         rows = self.examples if config.limit else self.everything
-        plans = [Plan.make(sentences_of(self.task, split), SHARD_BYTES) for split in rows.values()]
+        context = config.encoder.context
+        check_documents(self.task, self.everything, context, self.corpus.name)
+        plans = [Plan.make(texts_of(self.task, split, context), SHARD_BYTES) for split in rows.values()]
         tokens = sum(plan.tokens for plan in plans)
         token_bytes = store.token_bytes(stored)
         needed = tokens * token_bytes

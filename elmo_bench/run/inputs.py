@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
 
-from elmo_bench.config import RunConfig
+from elmo_bench.config import RunConfig, TextContext
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors_once, word_table
 from elmo_bench.data.vocabulary import Vocabularies
@@ -13,6 +13,7 @@ from elmo_bench.encoders.layers import layers_stored
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
 from elmo_bench.run.batches import LayerSource, no_layers
+from elmo_bench.run.excerpts import check_documents, excerpts_of, texts_of
 from elmo_bench.run.preparation import Prepared
 from elmo_bench.run.selection import choose_examples, read_corpus
 from elmo_bench.run.speed import Stopwatch
@@ -41,6 +42,8 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     if prepared.corpus.fingerprints() != prepared.data_sha256:
         raise DataError(f"{prepared.corpus.name}: its files changed while the run read them; run it again")
     everything = reading.examples
+    if prepared.encoder is not None:
+        check_documents(task, everything, config.encoder.context, prepared.corpus.name)
     examples = {
         split: choose_examples(split, rows, config.data, config.limit) for split, rows in everything.items()
     }
@@ -50,7 +53,8 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     vocabularies = build_vocabularies(config, task, examples["train"], log)
     table = vocabularies.words
     coverage = {split: table.coverage(sentences_of(task, rows)) for split, rows in examples.items()}
-    indexed = {split: number_examples(task, rows, vocabularies) for split, rows in examples.items()}
+    context = config.encoder.context
+    indexed = {split: number_examples(task, rows, vocabularies, context) for split, rows in examples.items()}
     # A run with a limit encodes only its examples; any other run reads from the store of the whole file.
     encoded = examples if config.limit else everything
     stopwatch = Stopwatch()
@@ -70,10 +74,13 @@ def build_vocabularies(
 
 
 def number_examples(
-    task: AnyTask, examples: Iterable[Example], vocabularies: Vocabularies
+    task: AnyTask, examples: Iterable[Example], vocabularies: Vocabularies, context: TextContext = "sentence"
 ) -> list[IndexedExample]:
-    """Examples as tensors, with the sentences for looking up their representations."""
-    return [IndexedExample(row.id, task.sentences(row), task.index(row, vocabularies)) for row in examples]
+    """Examples as tensors, with the excerpts for looking up their representations."""
+    return [
+        IndexedExample(row.id, excerpts_of(task, row, context), task.index(row, vocabularies))
+        for row in examples
+    ]
 
 
 def read_words(config: RunConfig, training: Iterable[Words], log: Log) -> WordTable:
@@ -100,7 +107,8 @@ def open_layers(
     label = f"{config.task.name} {prepared.corpus.name} {split}"
     layers = layers_stored(config, prepared.encoder.card.layer_count)
     store = build_store(config, prepared.encoder, prepared.layers, layers, log)
-    return store.open(prepared.data_sha256[split], sentences_of(prepared.task, examples), label).batch
+    texts = texts_of(prepared.task, examples, config.encoder.context)
+    return store.open(prepared.data_sha256[split], texts, label).batch
 
 
 def build_store(

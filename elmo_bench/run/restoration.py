@@ -19,9 +19,10 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
 from elmo_bench.run.batches import EvaluationBatches, LayerSource, no_layers
+from elmo_bench.run.excerpts import check_documents, texts_of
 from elmo_bench.run.execution import build_module
 from elmo_bench.run.fitting import predict
-from elmo_bench.run.inputs import build_store, build_vocabularies, number_examples, sentences_of
+from elmo_bench.run.inputs import build_store, build_vocabularies, number_examples
 from elmo_bench.run.module import TaskModule
 from elmo_bench.run.preparation import Prepared, prepare
 from elmo_bench.run.selection import choose_examples, read_examples
@@ -70,12 +71,14 @@ class Restored:
         log: Log,
     ) -> Numbered:
         """Examples of a file, indexed as in this run; the store is opened with the whole file."""
+        task, context = self.prepared.task, self.config.encoder.context
         layers: LayerSource = no_layers
         if self.prepared.encoder is not None:
             read = self.prepared.layers
             store = build_store(self.config, self.prepared.encoder, read, read, log)
-            layers = store.open(fingerprint, sentences_of(self.prepared.task, everything), label).batch
-        indexed = number_examples(self.prepared.task, examples, self.vocabularies)
+            check_documents(task, {"test": everything}, context, label)
+            layers = store.open(fingerprint, texts_of(task, everything, context), label).batch
+        indexed = number_examples(task, examples, self.vocabularies, context)
         return Numbered(indexed, layers, self.config.task.training.batch_size)
 
 

@@ -19,9 +19,10 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.metrics.ratios import sum_counts
 from elmo_bench.run.batches import collate
+from elmo_bench.run.excerpts import excerpts_of
 from elmo_bench.task import AnyTask, Example, Rendering, Task
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
-from elmo_bench.types import Counts, Prediction, Scores, UsageError, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, UsageError
 
 LAYERS, DIM, WORD_DIM = 3, 8, 6  # of the vectors that replace an encoder's, and of word vectors
 AT_LEAST = 8  # examples; with fewer, too many checks could pass by accident
@@ -40,6 +41,7 @@ def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
     )
     check_declaration(task)
     check_examples(task, examples)
+    check_excerpts(task, examples)
     check_gold(task, examples)
     vocabularies = build_vocabularies(task, examples[: len(examples) // 2])
     batches = [
@@ -90,6 +92,16 @@ def check_examples(task: AnyTask, examples: Sequence[Example]) -> None:
             assert rows and all(rows), f"{example.id}: an empty sentence in stream {name!r}"
             wrong = [word for row in rows for word in row if not word or any(map(str.isspace, word))]
             assert not wrong, f"{example.id}: {wrong[0]!r} in stream {name!r} is empty or contains a space"
+
+
+def check_excerpts(task: AnyTask, examples: Sequence[Example]) -> None:
+    """Inside its document a sentence is the same words, stream by stream."""
+    for example in examples:
+        located = excerpts_of(task, example, "document")
+        found = {name: tuple(excerpt.words for excerpt in rows) for name, rows in located.items()}
+        assert found == task.sentences(example), (
+            f"{example.id}: excerpts() does not point at the words of sentences()"
+        )
 
 
 def check_gold(task: AnyTask, examples: Sequence[Example]) -> None:
@@ -269,20 +281,20 @@ def build_batch(task: AnyTask, examples: Sequence[Example], vocabularies: Vocabu
                 f"{example.id}: index() raised {type(error).__name__}: {error}; it must accept what the "
                 "training examples lack"
             ) from error
-        indexed.append(IndexedExample(example.id, task.sentences(example), fields))
+        indexed.append(IndexedExample(example.id, excerpts_of(task, example, "document"), fields))
     return collate(indexed, vectors_of)
 
 
-def vectors_of(sequences: Sequence[Words]) -> tuple[torch.Tensor, torch.Tensor]:
+def vectors_of(excerpts: Sequence[Excerpt]) -> tuple[torch.Tensor, torch.Tensor]:
     """Random vectors that depend only on the word, (rows, layers, time, dim), and their mask."""
-    longest = max(map(len, sequences))
-    layers = torch.zeros(len(sequences), LAYERS, longest, DIM)
-    mask = torch.zeros(len(sequences), longest, dtype=torch.bool)
-    for row, words in enumerate(sequences):
-        for time, word in enumerate(words):
+    longest = max(map(len, excerpts))
+    layers = torch.zeros(len(excerpts), LAYERS, longest, DIM)
+    mask = torch.zeros(len(excerpts), longest, dtype=torch.bool)
+    for row, excerpt in enumerate(excerpts):
+        for time, word in enumerate(excerpt.words):
             seed = sum(position * ord(character) for position, character in enumerate(word, 1))
             layers[row, :, time] = torch.randn(LAYERS, DIM, generator=torch.Generator().manual_seed(seed))
-        mask[row, : len(words)] = True
+        mask[row, : len(excerpt)] = True
     return layers, mask
 
 

@@ -14,12 +14,13 @@ from torch.nn.utils.rnn import pad_sequence
 
 from elmo_bench.data.batching import pad
 from elmo_bench.data.coreference import Cluster, CoreferenceDocument, Mention, read_coreference
+from elmo_bench.data.excerpts import join
 from elmo_bench.data.tokens import undo_escapes
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.coreference import count_coreference, score_coreference
 from elmo_bench.task import Task
 from elmo_bench.tensors import Widths
-from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, UsageError, Words
 
 from .head import CorefHead, CorefHeadSettings
 
@@ -66,6 +67,9 @@ class CorefTask(Task[CorefExample]):
 
     def sentences(self, example: CorefExample) -> Mapping[str, tuple[Words, ...]]:
         return {"document": example.sentences}
+
+    def excerpts(self, example: CorefExample) -> Mapping[str, tuple[Excerpt, ...]]:
+        return {"document": join(example.sentences)}
 
     def vocabularies(self, examples: Sequence[CorefExample]) -> Mapping[str, Vocabulary]:
         """Characters, and genres with one for whatever is unknown."""

@@ -11,11 +11,11 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import sources
-from elmo_bench.catalog import read_task
+from elmo_bench.catalog import list_documented, read_task
 from elmo_bench.plugins import load_task
-from elmo_bench.task import AnyTask, Example, Task
+from elmo_bench.task import AnyTask, Documented, Example, Task
 from elmo_bench.testing import check_task
-from elmo_bench.testing.tasks import check_examples, check_gold
+from elmo_bench.testing.tasks import check_examples, check_excerpts, check_gold
 from elmo_bench.types import Counts, Scores
 from tests.support.composition import TASKS, run_config
 
@@ -47,7 +47,17 @@ def test_the_contract_holds(task: str, world: Path) -> None:
 def test_all_examples_of_the_world_are_sound(task: str, split: str, world: Path) -> None:
     plugin, examples = examples_of(task, world, split)
     check_examples(plugin, examples)
+    check_excerpts(plugin, examples)
     check_gold(plugin, examples)
+
+
+@pytest.mark.parametrize("split", sources.SPLITS)
+@pytest.mark.parametrize("task", TASKS)
+def test_conf_says_whether_the_world_has_documents(task: str, split: str, world: Path) -> None:
+    plugin, examples = examples_of(task, world, split)
+    found = [plugin.excerpts(row) is not None for row in examples if isinstance(plugin, Documented)]
+    is_documented = f"{task}/world" in list_documented()
+    assert found == [is_documented] * len(examples) or not (found or is_documented)
 
 
 @pytest.mark.parametrize("task", TASKS)

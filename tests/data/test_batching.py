@@ -7,12 +7,15 @@ import torch
 
 from elmo_bench.data.batching import IndexedExample, pad, plan_batches
 from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers, seed_at
+from elmo_bench.types import Excerpt
 
 
 def examples(count: int) -> list[IndexedExample]:
     lengths = [1 + number % 5 for number in range(count)]
     return [
-        IndexedExample(str(number), {"text": (("word",) * length,)}, {"length": torch.tensor(length)})
+        IndexedExample(
+            str(number), {"text": (Excerpt.whole(("word",) * length),)}, {"length": torch.tensor(length)}
+        )
         for number, length in enumerate(lengths)
     ]
 

@@ -23,7 +23,7 @@ from elmo_bench.encoders.protocol import EncoderCard
 from elmo_bench.encoders.shards import in_units
 from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.encoders.words import WordEncoder
-from elmo_bench.types import BenchError, UsageError, Words
+from elmo_bench.types import BenchError, Excerpt, UsageError, Words
 from tests.support.company_encoder import CARD, CompanyEncoder, sentences
 
 TEXT = sentences()
@@ -86,7 +86,7 @@ def test_off_computes_each_batch_once_while_memory_lasts(tmp_path: Path) -> None
 def test_a_batch_is_its_sentences_with_zeros_behind(tmp_path: Path) -> None:
     unit = make_store(tmp_path).open("data", TEXT)
     chosen = [TEXT[5], (), TEXT[0], TEXT[5], TEXT[77]]
-    layers, mask = unit.batch(chosen)
+    layers, mask = unit.batch(list(map(Excerpt.whole, chosen)))
     time = max(map(len, chosen))
     assert layers.shape == (5, CARD.layer_count, time, CARD.dim)
     assert mask.sum(dim=1).tolist() == [len(words) for words in chosen]
@@ -102,7 +102,7 @@ def test_a_batch_is_its_sentences_with_zeros_behind(tmp_path: Path) -> None:
 def test_writing_into_a_batch_does_not_reach_the_store(tmp_path: Path) -> None:
     unit = make_store(tmp_path).open("data", TEXT)
     unit.layers(TEXT[0]).fill_(7)
-    unit.batch([TEXT[0]])[0].fill_(7)
+    unit.batch([Excerpt.whole(TEXT[0])])[0].fill_(7)
     assert torch.equal(unit.layers(TEXT[0]), expected(TEXT[0], "float16"))
 
 
@@ -171,12 +171,12 @@ def test_word_boundaries_are_part_of_a_plan() -> None:
 @pytest.mark.parametrize("mode", ["disk", "ram", "off"])
 def test_a_file_without_sentences_is_fine(tmp_path: Path, mode: Any) -> None:
     unit = Store(tmp_path, CARD, no_encoder, mode=mode, progress=False).open("data", [(), ()])
-    assert unit.batch([()])[0].shape == (1, 3, 0, 8)
+    assert unit.batch([Excerpt.whole(())])[0].shape == (1, 3, 0, 8)
 
 
 def test_a_sentence_of_another_file_is_named(tmp_path: Path) -> None:
     unit = make_store(tmp_path, mode="off").open("data", TEXT)
-    with pytest.raises(BenchError, match="not opened for the sentence 'Who is this'"):
+    with pytest.raises(BenchError, match="not opened for the text 'Who is this'"):
         unit.layers(("Who", "is", "this"))
 
 
@@ -247,7 +247,7 @@ def test_static_words_are_an_encoder_of_one_layer(tmp_path: Path) -> None:
     unit: Unit = Store(tmp_path, encoder.card(), lambda: encoder, progress=False).open(
         "data", [("New", "York", "?"), ("York",)]
     )
-    layers, _ = unit.batch([("York",), ("New", "York", "?")])
+    layers, _ = unit.batch([Excerpt.whole(("York",)), Excerpt.whole(("New", "York", "?"))])
     assert layers.float().tolist() == [
         [[[4, 5, 6], [0, 0, 0], [0, 0, 0]]],
         [[[1, 2, 3], [4, 5, 6], [0, 0, 0]]],
@@ -312,10 +312,11 @@ def open_layers(root: Path, encoder: CompanyEncoder, *layers: int, **options: An
 @pytest.mark.parametrize("dtype", ["float16", "int8"])
 def test_some_layers_are_those_of_all(tmp_path: Path, mode: Any, dtype: Any) -> None:
     every = make_store(tmp_path / "all", dtype=dtype).open("data", TEXT)
+    chosen = list(map(Excerpt.whole, TEXT[:20]))
     for layers in ((0,), (2,), (0, 2)):
         some = open_layers(tmp_path / mode, CompanyEncoder(), *layers, mode=mode, dtype=dtype)
-        batch, _ = some.batch(TEXT[:20])
-        assert torch.equal(batch, every.batch(TEXT[:20])[0][:, list(layers)])
+        batch, _ = some.batch(chosen)
+        assert torch.equal(batch, every.batch(chosen)[0][:, list(layers)])
 
 
 def test_a_layer_that_nobody_reads_is_not_stored(tmp_path: Path) -> None:

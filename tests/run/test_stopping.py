@@ -17,6 +17,7 @@ from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers
 from elmo_bench.run.fitting import Fit, FitPlan, fit, recent_slope
 from elmo_bench.run.module import TaskModule
 from elmo_bench.tensors import Batch, HeadOutput, Injected
+from elmo_bench.types import Excerpt
 
 EXAMPLES, BATCH = 10, 4  # three updates an epoch
 ELMO = ElmoConfig.model_validate(
@@ -53,7 +54,7 @@ def train(directory: Path, scores: Sequence[float], epochs: int = 100, **setting
         }
     )
     examples = [
-        IndexedExample(str(number), {"text": (("word",),)}, {"length": torch.tensor(1)})
+        IndexedExample(str(number), {"text": (Excerpt.whole(("word",)),)}, {"length": torch.tensor(1)})
         for number in range(EXAMPLES)
     ]
     batches = TrainingBatches(examples, no_layers, BATCH, False, 1, training.evaluate_every)
@@ -109,7 +110,7 @@ def test_patience_does_not_stop_before_the_floor_of_updates(tmp_path: Path) -> N
 
 def test_batches_are_the_same_whenever_dev_is_looked_at() -> None:
     examples = [
-        IndexedExample(str(number), {"text": (("word",),)}, {"length": torch.tensor(1)})
+        IndexedExample(str(number), {"text": (Excerpt.whole(("word",)),)}, {"length": torch.tensor(1)})
         for number in range(EXAMPLES)
     ]
 
@@ -129,7 +130,7 @@ def test_batches_are_the_same_whenever_dev_is_looked_at() -> None:
 
 def test_a_start_within_a_round_reads_the_rest_of_the_round() -> None:
     examples = [
-        IndexedExample(str(number), {"text": (("word",),)}, {"length": torch.tensor(1)})
+        IndexedExample(str(number), {"text": (Excerpt.whole(("word",)),)}, {"length": torch.tensor(1)})
         for number in range(EXAMPLES)
     ]
     batches = TrainingBatches(examples, no_layers, BATCH, False, 1, 5)
