@@ -35,7 +35,7 @@ def check_documents(
     for split, rows in examples.items():
         if all(_in_document(task, row) is None for row in rows):
             raise UsageError(
-                f"encoder.context=document: the {split} split of {corpus} does not name its documents; "
+                f"encoder.context=document: {corpus} ({split}) does not name its documents; "
                 f"choose encoder.context=sentence, or a corpus that does: {', '.join(list_documented())}"
             )
 

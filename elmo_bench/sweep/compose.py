@@ -163,6 +163,10 @@ class Composer:
             return f"{match[1]}: there is no such key{nearest(match[1], known)}"
         return shorten(error)
 
+    def known_keys(self, name: str, overrides: Sequence[str]) -> set[str]:
+        """Every key that the chosen files have; raises HydraException where one of them does not exist."""
+        return set(_dotted(self._compose_choices(name, overrides)))
+
     def _compose_choices(self, name: str, overrides: Sequence[str]) -> DictConfig:
         """The configuration that the chosen groups compose, before any value is overridden."""
         kept = [override.input_line for override in self.parse(overrides) if self.is_group(override)]

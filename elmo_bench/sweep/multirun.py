@@ -26,6 +26,7 @@ from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
 from elmo_bench.sweep.guard import guard
 from elmo_bench.sweep.jobs import SweepConfig, list_jobs
+from elmo_bench.sweep.keys import drop_foreign_keys
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.outcomes import KILLED, JobEnd, conclude, launch_all, read_ends, write_end
 from elmo_bench.sweep.plan import Plan, Target, describe_plan, describe_sum, plan_jobs
@@ -71,7 +72,8 @@ def launch_sweep(composer: Composer, kind: JobKind[Any], sweep: SweepConfig, ove
     parsed = composer.parse(overrides)
     of_hydra = [str(override.input_line) for override in parsed if override.is_hydra_override()]
     of_jobs = [str(override.input_line) for override in parsed if not override.is_hydra_override()]
-    listed = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
+    translated = [composer.translate(kind.primary, job) for job in list_jobs(composer.parse, sweep, of_jobs)]
+    listed = drop_foreign_keys(composer, kind.primary, translated, print_line)
     commands: dict[tuple[str, ...], Any] = {}
 
     def read(job: list[str]) -> Any:

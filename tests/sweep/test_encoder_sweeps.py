@@ -12,6 +12,7 @@ from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.config import RunConfig
 from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.jobs import list_jobs
+from elmo_bench.sweep.keys import drop_foreign_keys
 from elmo_bench.sweep.runs import expand_layers
 from elmo_bench.types import DataMissingError
 from tests.support.composition import run_config
@@ -72,6 +73,46 @@ def test_the_name_of_a_twin_chooses_the_twin() -> None:
             "encoder=small_open",
             "encoder.untrained=true",
         ]
+
+
+def without_foreign_keys(*words: str) -> tuple[list[list[str]], list[str]]:
+    said: list[str] = []
+    with open_composer() as composer:
+        jobs = list_jobs(composer.parse, sweep_of({}, {}), ["task=ner", *words])
+        return drop_foreign_keys(composer, "config", jobs, said.append), said
+
+
+def test_a_key_that_only_some_encoders_have_is_for_those() -> None:
+    jobs, said = without_foreign_keys(
+        "encoder=small,transformer,model",
+        "encoder.model=A",
+        "encoder.device=cpu",
+        "encoder.precision=float32",
+    )
+    shared = ["encoder.device=cpu", "encoder.precision=float32"]
+    assert jobs == [
+        ["task=ner", "encoder=small", *shared],
+        ["task=ner", "encoder=transformer", "encoder.model=A", *shared],
+        ["task=ner", "encoder=model", *shared],
+    ]
+    assert said == [
+        "encoder.model: only for encoder=transformer; the other choices of the sweep have no such key"
+    ]
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("encoder=small,transformer", "encoder.modle=A"),  # a mistake everywhere
+        ("encoder=small", "encoder.model=A"),  # nothing is swept
+        ("encoder=small,nothing", "encoder.model=A"),  # the job says that there is no such choice
+        ("encoder=small,words", "encoder.model=A,B"),
+    ],
+)
+def test_a_key_that_no_encoder_has_is_left_for_the_job_to_refuse(words: tuple[str, ...]) -> None:
+    jobs, said = without_foreign_keys(*words)
+    assert all(any(word.startswith("encoder.mod") for word in job) for job in jobs if "encoder=small" in job)
+    assert said == []
 
 
 @pytest.fixture
