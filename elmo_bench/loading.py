@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
 
 PRIMARY = "encode"  # conf/encode.yaml
 TRANSFORMER = "config.json"  # a directory with this file is a transformers model
+HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def load_encoder(
@@ -55,6 +57,10 @@ def find_chosen(words: Sequence[str], log: Log = log_to_stderr) -> FoundEncoder:
 
 def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEncoder:
     config = read_config(EncodeConfig, composer.values(PRIMARY, words))
+    if config.encoder.layers is not None:
+        raise UsageError("encoder.layers: a setting of runs; here all layers come out")
+    if config.encoder.context != "sentence":
+        raise UsageError("encoder.context: a setting of runs; here give a document's words as one sentence")
     return find_encoder(config.encoder, config.paths, config.trainer, log)
 
 
@@ -75,14 +81,26 @@ def name_encoder(composer: Composer, encoder: str | Path) -> list[str]:
 
 def choose_model(path: Path) -> list[str]:
     """The overrides for a biLM's directory or weight file, or for the directory of a transformers model."""
-    if not path.exists():
+    directory = path if path.is_dir() else path.parent
+    is_bilm = any(directory.glob("*options.json"))
+    is_transformer = (directory / TRANSFORMER).is_file()
+    if not path.exists() or not (is_bilm or is_transformer):
         raise DataMissingError(
             f"{path}: no such model; expected a directory with options.json and weights (a biLM), "
-            f"or with {TRANSFORMER} (a transformers model)"
+            f"or with {TRANSFORMER} (a transformers model){_hint(path)}"
         )
-    is_transformer = (path / TRANSFORMER).is_file() and not any(path.glob("*options.json"))
-    key, name = ("model", "transformer") if is_transformer else ("directory", "model")
-    return [f"encoder={name}", f"encoder.{key}={quote(str(path))}"]
+    if is_bilm:
+        return ["encoder=model", f"encoder.directory={quote(str(path))}"]
+    return ["encoder=transformer", f"encoder.model={quote(str(directory))}"]
+
+
+def _hint(path: Path) -> str:
+    """What may have been meant: a model of the Hub, or one of the directories below."""
+    if HUB_ID.fullmatch(str(path)) and not path.exists():
+        return f'; for a model of the Hub: load_encoder("transformer", model="{path}", revision="COMMIT")'
+    marks = [*path.glob("*/*options.json"), *path.glob(f"*/{TRANSFORMER}")]
+    below = sorted({mark.parent.name for mark in marks})
+    return f"; there are models below it: {', '.join(below)}" if below else ""
 
 
 def spell_settings(settings: Mapping[str, Any]) -> list[str]:

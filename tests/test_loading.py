@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -88,6 +89,26 @@ def test_a_transformers_directory_is_recognised_by_its_config(tmp_path: Path, mo
     assert choose_model(model)[0] == "encoder=model"
 
 
+@pytest.mark.parametrize("name", ["model.safetensors", "config.json"])
+def test_a_file_of_a_transformers_directory_stands_for_it(tmp_path: Path, name: str) -> None:
+    for file in ("model.safetensors", "config.json"):
+        (tmp_path / file).write_text("{}")
+    assert choose_model(tmp_path / name) == choose_model(tmp_path)
+
+
+@pytest.mark.parametrize("settings", [{"layers": [0, 1]}, {"context": "document"}])
+def test_what_only_runs_can_do_is_refused(model: Path, settings: dict[str, object]) -> None:
+    with pytest.raises(UsageError, match=rf"encoder\.{next(iter(settings))}: a setting of runs"):
+        load_encoder(model, **settings)
+
+
+def test_what_may_have_been_meant_is_named(model: Path) -> None:
+    with pytest.raises(DataMissingError, match=f"models below it: .*{re.escape(model.name)}"):
+        load_encoder(model.parent)
+    with pytest.raises(DataMissingError, match=r'load_encoder\("transformer", model="owner/name"'):
+        load_encoder("owner/name")
+
+
 def test_what_is_not_there_is_explained(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     with pytest.raises(UsageError, match=r"wrods: .*did you mean 'words'\? \(encoders: .*small"):
         load_encoder("wrods")
@@ -95,7 +116,9 @@ def test_what_is_not_there_is_explained(tmp_path: Path, monkeypatch: pytest.Monk
         load_encoder(tmp_path / "absent")
     monkeypatch.chdir(tmp_path)
     (tmp_path / "here").mkdir()
-    with pytest.raises(DataMissingError, match="here: expected a weight file"):
+    with pytest.raises(
+        DataMissingError, match=r"here: no such model; expected a directory with options.json and"
+    ):
         load_encoder("here")
     with pytest.raises(UsageError, match="choose an encoder: encoder="), open_composer() as composer:
         composer.values("encode", [])

@@ -123,8 +123,9 @@ def _explain_missing(directory: Path, name: str, source: str) -> str:
     missing = f"{directory / name}: no such file (encoder.model={source}); expected a directory with "
     missing += f"{CONFIG}, {TOKENIZER} and {WEIGHTS} (or {INDEX} and its files)"
     if name == TOKENIZER:
-        return f"{missing}. To make a fast tokeniser of other files: " + CONVERT.format(
-            kind="AutoTokenizer", source=source
+        return (
+            f"{missing}. To make a fast tokeniser of other files{_spell_kind(directory)}: "
+            + CONVERT.format(kind="AutoTokenizer", source=source)
         )
     unread = sorted(path.name for pattern in NEVER_READ for path in directory.glob(pattern))
     if name == WEIGHTS and unread:
@@ -133,6 +134,12 @@ def _explain_missing(directory: Path, name: str, source: str) -> str:
             + CONVERT.format(kind="AutoModel", source=source)
         )
     return missing
+
+
+def _spell_kind(directory: Path) -> str:
+    """The architecture of a directory: it may be a model of another program."""
+    name = _read_object(directory / CONFIG).get("model_type")
+    return f", if transformers knows {name!r}" if name else ""
 
 
 def _read_object(path: Path) -> dict[str, Any]:
