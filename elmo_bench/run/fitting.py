@@ -19,7 +19,7 @@ from elmo_bench.run.batches import EvaluationBatches, TrainingBatches
 from elmo_bench.run.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.quiet import quiet_lightning
-from elmo_bench.training.stopping import StopRequest
+from elmo_bench.training.stopping import StopRequest, keep_handlers
 from elmo_bench.types import InterruptedRunError, Log, Prediction
 
 StopReason = Literal["patience", "cap", "one pass"]
@@ -66,7 +66,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, p
     newest = checkpoints.newest()
     if newest:
         plan.log(f"resuming from {newest.name}")
-    with quiet_lightning():
+    with quiet_lightning(), keep_handlers():
         trainer.fit(module, as_loader(training), as_loader(dev), ckpt_path=newest, weights_only=True)
     module.load_state_dict(selection.best_state)
     return Fit(
@@ -97,14 +97,14 @@ def fit_in_one_pass(
 def predict(module: TaskModule, batches: EvaluationBatches, trainer: TrainerConfig) -> list[Prediction]:
     """Predictions of one split, in file order."""
     runner = build_trainer(trainer, [], max_epochs=1)
-    with quiet_lightning():
+    with quiet_lightning(), keep_handlers():
         decoded = runner.predict(module, as_loader(batches), weights_only=True)
     return batches.in_file_order([prediction for batch in decoded or [] for prediction in batch])
 
 
 def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epochs: int) -> pl.Trainer:
     """A Lightning trainer without side effects of its own: no logger, no files, no tips."""
-    with quiet_lightning():
+    with quiet_lightning(), keep_handlers():
         return pl.Trainer(
             accelerator=config.accelerator,
             devices=config.devices,

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any
 
 from elmo_bench.types import InterruptedRunError
@@ -27,6 +27,21 @@ def stop_on_signals() -> Iterator[None]:
         yield
     finally:
         _restore(earlier)
+
+
+@contextmanager
+def keep_handlers() -> Iterator[None]:
+    """Restore the handlers of the stop signals after a training.
+
+    Lightning restores its own before ours are released, which then bring Lightning's back. Its handler knows
+    the trainer, so the process would keep the model, the data and the mapped store of a finished run.
+    """
+    earlier: Handlers = {number: signal.getsignal(number) for number in SIGNALS}
+    try:
+        yield
+    finally:
+        with suppress(ValueError):  # only the main thread has installed any
+            _restore(earlier)
 
 
 class StopRequest:

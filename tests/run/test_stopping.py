@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import signal
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers
 from elmo_bench.run.fitting import Fit, FitPlan, fit, recent_slope
 from elmo_bench.run.module import TaskModule
 from elmo_bench.tensors import Batch, HeadOutput, Injected
+from elmo_bench.training.stopping import SIGNALS
 from elmo_bench.types import Excerpt
 
 EXAMPLES, BATCH = 10, 4  # three updates an epoch
@@ -106,6 +108,12 @@ def test_patience_does_not_stop_before_the_floor_of_updates(tmp_path: Path) -> N
     found = train(tmp_path, [30, 20], least_updates=31)
     assert (found.stopped, found.updates) == ("patience", 33)
     assert found.best_epoch == 1
+
+
+def test_the_handlers_of_signals_are_those_from_before(tmp_path: Path) -> None:
+    before = [signal.getsignal(number) for number in SIGNALS]
+    train(tmp_path, [30, 20])
+    assert [signal.getsignal(number) for number in SIGNALS] == before
 
 
 def test_batches_are_the_same_whenever_dev_is_looked_at() -> None:

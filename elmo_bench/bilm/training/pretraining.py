@@ -51,6 +51,7 @@ from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
+from elmo_bench.training.stopping import keep_handlers
 from elmo_bench.types import DamagedFileError, Log, UsageError
 
 
@@ -358,7 +359,8 @@ def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Cur
         if newest:
             log(f"resuming from {newest.name}")
         loader = DataLoader(StepSource(reader, trainer), batch_size=None)
-        trainer.fit(module, loader, ckpt_path=newest, weights_only=True)
+        with keep_handlers():
+            trainer.fit(module, loader, ckpt_path=newest, weights_only=True)
     module.is_writer = trainer.is_global_zero
     return trainer.global_step
 
