@@ -13,7 +13,7 @@ from typing import Any, Literal, TypeVar
 
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
-from elmo_bench.types import UsageError
+from elmo_bench.types import FILE_NAME, UsageError
 
 
 class Config(BaseModel):
@@ -205,7 +205,7 @@ class PaperConfig(Config):
 class TaskConfig(Config):
     """One file of conf/task: plug-in, the paper's settings, sources and corpora."""
 
-    name: str
+    name: str = Field(pattern=FILE_NAME)
     plugin: str  # dotted path of the task's class
     title: str = ""  # name in tables
     paper: PaperConfig = PaperConfig()
@@ -250,7 +250,7 @@ class EncoderConfig(Config):
 
     model_config = ConfigDict(extra="allow", frozen=True)
 
-    name: str
+    name: str = Field(pattern=FILE_NAME)
     plugin: str  # dotted path of the encoder's class
     untrained: bool = False  # a twin with random weights, as a control
     device: str = "cpu"  # where it computes; not part of an identity

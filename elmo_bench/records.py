@@ -10,11 +10,11 @@ from typing import Annotated, Any, Literal, TypeVar
 from zipfile import BadZipFile
 
 import numpy as np
-from pydantic import AllowInfNan, BaseModel, ConfigDict, ValidationError
+from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
 from elmo_bench.files import atomic_file, write_atomically
 from elmo_bench.hashing import SEAL, hash_value, read_sealed, seal_text
-from elmo_bench.types import Counts, DamagedFileError
+from elmo_bench.types import FILE_NAME, Counts, DamagedFileError
 
 RUN_RECORD = "result.json"  # in the directory of a run; written last
 ENSEMBLE_RECORD = "ensemble.json"  # in the directory of an ensemble
@@ -91,7 +91,7 @@ class Record(Sealed):
     """The record of one finished run; the only input of tables and figures."""
 
     kind: Literal["run"] = "run"
-    task: str
+    task: str = Field(pattern=FILE_NAME)
     task_version: int
     metric: str
     condition: str  # hash of everything that decides the numbers, except the seed
@@ -165,8 +165,8 @@ class EnsembleRecord(Sealed):
     """What several runs predict together, by the mean of their probabilities."""
 
     kind: Literal["ensemble"] = "ensemble"
-    name: str  # hash of the members
-    task: str
+    name: str = Field(pattern=FILE_NAME)  # hash of the members
+    task: str = Field(pattern=FILE_NAME)
     task_version: int
     metric: str
     source: str

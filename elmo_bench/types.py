@@ -8,6 +8,9 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
+FILE_NAME = r"^\w[\w.+ -]*$"
+"""The pattern of a name that becomes part of a path: it leads to no other directory."""
+
 Words = tuple[str, ...]
 """One tokenised sequence, as the encoder reads it."""
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 from pathlib import Path
 
-from elmo_bench.cli.overrides import read_moved, take_overrides
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_command
 from elmo_bench.records import ENSEMBLE_RECORD
 from elmo_bench.types import UsageError, log_to_stderr
@@ -18,7 +18,7 @@ EXAMPLE = "python -m elmo_bench ensemble results/runs/snli/0123abcd4567-s*"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The runs and the output directory; paths.data=DIR and so on if their files have moved."""
+    """The runs and the output directory; paths.cache=DIR and so on where they were run with them."""
     take_overrides(parser)
     parser.add_argument("runs", type=Path, nargs="+", metavar="RUN", help="directories of finished runs")
     parser.add_argument(
@@ -44,8 +44,8 @@ def run(arguments: argparse.Namespace) -> None:
     )
     from elmo_bench.run.restoration import restore
 
-    places = read_moved(arguments)
-    runs = [restore(directory, places, log_to_stderr) for directory in arguments.runs]
+    paths = read_paths(arguments)
+    runs = [restore(directory, paths, log_to_stderr) for directory in arguments.runs]
     check_members(runs)
     splits = {name: predict_together(runs, name, log_to_stderr) for name in splits_of(runs)}
     directory = arguments.output or runs[0].directory.parent / f"ensemble-{name_ensemble(runs)}"

@@ -36,10 +36,3 @@ def read_paths(arguments: argparse.Namespace) -> PathsConfig:
     from elmo_bench.sweep.compose import compose_paths
 
     return compose_paths(arguments.overrides)
-
-
-def read_moved(arguments: argparse.Namespace) -> dict[str, Path]:
-    """Only the paths that the command line overrides; the run decides the others."""
-    paths = read_paths(arguments)
-    names = [word.partition("=")[0].lstrip("+").removeprefix("paths.") for word in arguments.overrides]
-    return {name: getattr(paths, name) for name in names}

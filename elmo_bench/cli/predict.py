@@ -10,7 +10,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from elmo_bench.cli.overrides import read_moved, take_overrides
+from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.files import write_atomically
 from elmo_bench.types import UsageError, log_to_stderr
 
@@ -28,7 +28,7 @@ EXAMPLE = (
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
-    """The run, the input and the output format; paths.data=DIR and so on if its files have moved."""
+    """The run, the input and the output format; paths.cache=DIR and so on where it was run with them."""
     take_overrides(parser)
     parser.add_argument("run", type=Path, metavar="RUN", help="the directory of a finished run")
     parser.add_argument(
@@ -52,7 +52,7 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.run.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
-    restored = restore(arguments.run, read_moved(arguments), log_to_stderr)
+    restored = restore(arguments.run, read_paths(arguments), log_to_stderr)
     task = restored.prepared.task
     if arguments.conventional and not isinstance(task, Rendering):
         raise UsageError(f"task {restored.record.task}: only JSON lines are supported")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -14,7 +15,7 @@ from tqdm import tqdm
 
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.conditions import fill_in
-from elmo_bench.config import RunConfig, read_config
+from elmo_bench.config import PathsConfig, RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
@@ -45,6 +46,7 @@ PARTS = {  # parts of an identity, and the message if one of them has changed
     "task_version": "the version of its task has changed",
     "numerics": "this version of elmo_bench computes different results",
 }
+FILES = ("words.file", "words.beside", "data.train", "data.dev", "data.test")  # settings that name one
 
 
 @dataclass(frozen=True)
@@ -89,8 +91,11 @@ class Numbered(EvaluationBatches):
         yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)
 
 
-def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
-    """The run of a directory; refused if any of its inputs has changed."""
+def restore(directory: Path, paths: PathsConfig, log: Log) -> Restored:
+    """The run of a directory; refused if any of its inputs has changed.
+
+    A record may come from anybody, so this installation's paths replace those that it names.
+    """
     result = directory / RUN_RECORD
     if not result.is_file():
         raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
@@ -102,7 +107,9 @@ def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
         )
     if hash_file(weights) != record.hashes.get(WEIGHTS):
         raise DamagedFileError(f"{weights}: changed after the run; run the same command with force=true")
-    config = read_config(RunConfig, brought_up(moved(record.config, places)), "the run's config")
+    check_origin(result, record.config, paths)
+    values = {**brought_up(record.config), "paths": paths.model_dump()}
+    config = read_config(RunConfig, values, "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, log)
@@ -119,13 +126,41 @@ def restore(directory: Path, places: Mapping[str, Path], log: Log) -> Restored:
     return Restored(directory, record, config, prepared, vocabularies, module.eval())
 
 
-def moved(config: Mapping[str, Any], places: Mapping[str, Path]) -> dict[str, Any]:
-    """The configuration of a run whose files have moved."""
-    known = dict(config["paths"])
-    for name in places:
-        if name not in known:
-            raise UsageError(f"paths.{name}: the run has no such path (there are: {', '.join(known)})")
-    return {**config, "paths": {**known, **places}}
+def check_origin(result: Path, config: Mapping[str, Any], paths: PathsConfig) -> None:
+    """Check that a run that was not executed here names no file outside of this installation's paths."""
+    if result.resolve().is_relative_to(paths.runs.resolve()):
+        return
+    allowed = [directory.resolve() for directory in dict(paths).values()]
+    for key, value in list_texts({name: config[name] for name in ("task", "encoder", "words", "data")}):
+        path = Path(value)
+        is_file = key in FILES or os.sep in value
+        leads_away = path.is_absolute() or ".." in path.parts or (is_file and is_there(path))
+        if leads_away and not any(path.resolve().is_relative_to(directory) for directory in allowed):
+            raise UsageError(
+                f"{result}: names a file outside of this installation's paths ({key}={value}), and the run "
+                f"is not in paths.runs ({paths.runs}). If you trust it, give paths.runs=DIR of the directory "
+                "that holds it"
+            )
+
+
+def list_texts(value: Any, key: str = "") -> Iterator[tuple[str, str]]:
+    """Every text in nested values, with its dotted key."""
+    if isinstance(value, str):
+        yield key, value
+    elif isinstance(value, Mapping):
+        for name, inner in value.items():
+            yield from list_texts(inner, f"{key}.{name}" if key else str(name))
+    elif isinstance(value, list | tuple):
+        for inner in value:
+            yield from list_texts(inner, key)
+
+
+def is_there(path: Path) -> bool:
+    """Whether a text names an existing file; most texts are no paths at all."""
+    try:
+        return path.exists()
+    except (OSError, ValueError):
+        return False
 
 
 def brought_up(config: Mapping[str, Any]) -> dict[str, Any]:

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import io
 import json
 import shutil
+import subprocess
+import tarfile
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,7 +14,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.hashing import SEAL
+from elmo_bench.hashing import SEAL, seal_text
 from elmo_bench.records import (
     NeighboursRecord,
     PerplexityRecord,
@@ -43,6 +46,36 @@ def test_every_published_record_is_sealed_and_none_is_broken() -> None:
     unsealed = [path for path in PUBLISHED.rglob("*.json") if SEAL not in read_content(path)]
     assert unsealed == []
     assert read_published(PUBLISHED).broken == ()
+
+
+def test_a_seal_is_all_that_sealing_has_added() -> None:
+    """Each file is, byte for byte, what it is without its last value, and that value sealed again."""
+    for path in PUBLISHED.rglob("*.json"):
+        text = path.read_text(encoding="utf-8")
+        before, _, seal = text.rpartition(f',\n "{SEAL}": ')
+        assert len(json.loads(seal.partition("\n")[0])) == 64, path
+        assert seal_text(f"{before}\n}}\n") == text, path
+
+
+SEALING = "42c4846d03488f0e0de9deb9ab48176f544e5b99"  # the commit that sealed what was published before
+
+
+def published_at(commit: str) -> dict[str, bytes]:
+    """The published records of a commit."""
+    archive = subprocess.run(
+        ["git", "archive", commit, "results/records"], cwd=PROJECT, capture_output=True, check=False
+    )
+    if archive.returncode:
+        pytest.skip("needs the history of the repository")
+    with tarfile.open(fileobj=io.BytesIO(archive.stdout)) as files:
+        members = [member for member in files if member.name.endswith(".json")]
+        return {member.name: opened.read() for member in members if (opened := files.extractfile(member))}
+
+
+def test_sealing_changed_no_value_of_a_published_record() -> None:
+    before, after = published_at(f"{SEALING}^"), published_at(SEALING)
+    assert len(before) > 200
+    assert after == {name: seal_text(content.decode()).encode() for name, content in before.items()}
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -106,6 +139,16 @@ def test_a_stranger_s_record_of_another_shape_is_named(name: str, tmp_path: Path
     assert [run.counts.stem for run in published.runs] == [other.stem]
     (problem,) = published.broken
     assert f"ner/{victim.name} is not shown: {'.'.join([*outer, last])}" in problem
+
+
+@pytest.mark.parametrize("task", ["../elsewhere", "/elsewhere", "..", ""])
+def test_the_task_of_a_stranger_s_record_leads_to_no_other_directory(task: str, tmp_path: Path) -> None:
+    """`publish` writes into a directory of this name."""
+    victim, _ = publish_two(tmp_path)
+    content = {key: value for key, value in read_content(victim).items() if key != SEAL}
+    victim.write_text(seal_text(json.dumps({**content, "task": task})))
+    with pytest.raises(DamagedFileError, match=r"1 fields do not fit"):
+        read_record(victim)
 
 
 VALUES: dict[str, Callable[[dict[str, Any]], None]] = {
