@@ -258,6 +258,21 @@ def try_lock(path: Path) -> BaseFileLock | None:
     return lock
 
 
+def remove_free_lock(path: Path) -> None:
+    """Delete the file of a lock that nobody holds.
+
+    It is deleted while this process holds the lock. A process that opened the file before and gets the lock
+    afterwards sees that the file has no name any more, and begins again with a new one (`filelock` looks at
+    the number of links). So two processes never hold two files of one name.
+    """
+    lock = try_lock(path) if is_plain_file(path) else None
+    if lock is not None:
+        try:
+            path.unlink(missing_ok=True)
+        finally:
+            lock.release()
+
+
 def _temporary(target: Path) -> Path:
     return target.with_name(f".{target.name}-{secrets.token_hex(4)}.tmp")
 

@@ -8,7 +8,9 @@ import shutil
 import signal
 import stat
 import subprocess
+import threading
 from collections.abc import Callable
+from concurrent.futures import Future
 from pathlib import Path
 from typing import Any
 
@@ -25,6 +27,7 @@ from elmo_bench.files import (
     make_once,
     move_into_place,
     remove_dead,
+    remove_free_lock,
     remove_leftovers,
     try_lock,
     waiting_lock,
@@ -390,6 +393,40 @@ def test_a_lock_of_a_killed_process_is_free(tmp_path: Path) -> None:
     assert in_child(hold_and_die) == -signal.SIGKILL
     with immediate_lock(tmp_path / "a.lock", "still held"):
         pass
+
+
+def test_only_a_free_lock_is_removed(held: Any) -> None:
+    path, end = held
+    remove_free_lock(path)
+    assert path.exists()  # another process holds it
+    end.set()
+    with waiting_lock(path, "the other process ends", lambda message: None):
+        pass
+    remove_free_lock(path)
+    assert not path.exists()
+
+
+def test_a_lock_whose_file_is_removed_is_not_held_twice(tmp_path: Path) -> None:
+    """The race of all lock files: a process waits for a file that is deleted while it waits."""
+    path, got, end = tmp_path / "a.lock", threading.Event(), threading.Event()
+
+    def wait() -> None:
+        with waiting_lock(path, "it is being cleaned", waiting.set_result):
+            got.set()
+            end.wait(timeout=30)
+
+    waiting: Future[str] = Future()
+    cleaning = try_lock(path)
+    assert cleaning
+    process = threading.Thread(target=wait)
+    process.start()
+    waiting.result(timeout=30)
+    path.unlink()
+    cleaning.release()
+    assert got.wait(timeout=30)
+    assert path.exists() and try_lock(path) is None
+    end.set()
+    process.join()
 
 
 def test_a_lock_is_released_after_an_error(tmp_path: Path) -> None:

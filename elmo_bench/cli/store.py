@@ -8,7 +8,7 @@ import time
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.encoders.layers import spell_numbers
 from elmo_bench.encoders.shards import UnitSummary, in_units, list_units, remove_unit
-from elmo_bench.files import remove_dead
+from elmo_bench.files import remove_dead, remove_free_lock
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
@@ -56,10 +56,10 @@ def show(arguments: argparse.Namespace) -> None:
 
 
 def clean(arguments: argparse.Namespace) -> None:
-    """Delete the chosen units and print how much space that freed; leftovers of killed processes go, too."""
-    cache = read_paths(arguments).cache
-    root = cache / STORE
-    for directory in [cache, *(path for path in cache.rglob("*") if path.is_dir())]:
+    """Delete the chosen units and print how much space that freed; leftovers and free locks go, too."""
+    paths = read_paths(arguments)
+    root = paths.cache / STORE
+    for directory in [paths.cache, *(path for path in paths.cache.rglob("*") if path.is_dir())]:
         remove_dead(directory)
     units = list_units(root)
     name = arguments.encoder
@@ -73,6 +73,8 @@ def clean(arguments: argparse.Namespace) -> None:
             freed += unit.bytes
         else:
             print(f"{unit.directory} is being filled by another process and is kept")
+    for lock in [*paths.cache.rglob("*.lock"), *paths.runs.glob("*/.*.lock")]:
+        remove_free_lock(lock)
     print(f"{in_units(freed)} freed in {root}")
 
 

@@ -71,6 +71,11 @@ def hashes(root: Path) -> dict[str, str]:
     }
 
 
+def places(cache: Path, runs: Path) -> list[str]:
+    """Overrides of the directories that `store clean` looks through."""
+    return [f"paths.cache={cache}", f"paths.runs={runs}"]
+
+
 def in_child(work: Callable[[], Any]) -> int:
     """Run in another process; its exit code, negative for a signal."""
     child = multiprocessing.get_context("fork").Process(target=work)
@@ -321,7 +326,7 @@ def test_clean_leaves_what_is_being_filled(whole: Path, capsys: pytest.CaptureFi
     child = multiprocessing.get_context("fork").Process(target=holding)
     child.start()
     assert ready.wait(timeout=20)
-    assert main(["store", "clean", "--all", f"paths.cache={whole.parent}"]) == 0
+    assert main(["store", "clean", "--all", *places(whole.parent, whole.parent)]) == 0
     done.set()
     child.join()
     assert f"{unit} is being filled by another process and is kept\n0 bytes freed" in capsys.readouterr().out
@@ -335,8 +340,21 @@ def test_clean_removes_what_killed_processes_left_anywhere_in_the_cache(tmp_path
 
     assert in_child(making) == -signal.SIGKILL
     assert len(list((tmp_path / "world").glob(".v0-*.tmp"))) == 1
-    assert main(["store", "clean", "--all", f"paths.cache={tmp_path}"]) == 0
+    assert main(["store", "clean", "--all", *places(tmp_path, tmp_path)]) == 0
     assert list((tmp_path / "world").glob(".v0-*.tmp")) == []
+
+
+def test_clean_removes_the_locks_that_nobody_holds(whole: Path, tmp_path: Path) -> None:
+    unit = next(whole.glob("*/unit.json")).parent
+    of_a_run = tmp_path / "runs" / "ner" / ".0123abcd4567-s1.lock"
+    of_a_run.parent.mkdir(parents=True)
+    words = ["store", "clean", "--outdated", *places(whole.parent, tmp_path / "runs")]
+    for lock in (of_a_run, unit.with_name(unit.name + ".lock")):
+        with FileLock(lock):
+            assert main(words) == 0
+            assert lock.exists()
+        assert main(words) == 0
+        assert not lock.exists()
 
 
 def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whole: Path) -> None:
