@@ -12,12 +12,16 @@ from collections.abc import Generator, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
+from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
 from pathlib import Path
 
 from elmo_bench.cli.vector_files import VectorFile
 from elmo_bench.directories import add_directory
 from elmo_bench.types import BenchError, Words
+
+PROCESSES: SpawnContext | ForkServerContext = multiprocessing.get_context("spawn")
+"""A fork of a process with threads may hang; tests fork from a process without any."""
 
 Sentences = Iterator[tuple[range, list[Words]]]
 """Blocks with their sentences."""
@@ -54,12 +58,11 @@ def embed_with_workers(work: Work, blocks: Sentences, count: int) -> Generator[r
 @contextmanager
 def _start_workers(work: Work, count: int) -> Iterator[dict[Connection, BaseProcess]]:
     """Processes by their connections; none is left when the block ends, however it ends."""
-    context = multiprocessing.get_context("spawn")  # a fork of a process with threads may hang
     workers: dict[Connection, BaseProcess] = {}
     try:
         for _ in range(count):
-            ours, theirs = context.Pipe()
-            process: BaseProcess = context.Process(target=_serve, args=(theirs, work), daemon=True)
+            ours, theirs = PROCESSES.Pipe()
+            process: BaseProcess = PROCESSES.Process(target=_serve, args=(theirs, work), daemon=True)
             with _deaf_to_interrupts():
                 process.start()
             theirs.close()

@@ -16,11 +16,12 @@ import pytest
 from safetensors.numpy import load_file
 
 from elmo_bench import directories, load_encoder
-from elmo_bench.cli import embed
+from elmo_bench.cli import embed, embed_workers
 from elmo_bench.cli.embed import Part, cut_blocks
 from elmo_bench.cli.main import main
 from elmo_bench.files import immediate_lock
 from tests.conftest import PROJECT
+from tests.support.processes import PROCESSES, start_server
 
 MODULE = """
 import os
@@ -98,6 +99,13 @@ def surroundings(own: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         mark.unlink()
 
 
+@pytest.fixture
+def quick_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Workers forked after their imports; the test of workers of a biLM has those that users have."""
+    start_server()
+    monkeypatch.setattr(embed_workers, "PROCESSES", PROCESSES)
+
+
 def write(folder: Path, sentences: Sequence[str]) -> Path:
     path = folder / "sentences.txt"
     path.write_text("".join(f"{sentence}\n" for sentence in sentences), encoding="utf-8")
@@ -133,6 +141,7 @@ def test_any_encoder_with_its_settings_is_chosen_as_for_runs(own: Path, tmp_path
     assert [found[str(line)].tolist() for line in range(3)] == [array.tolist() for array in expected]
 
 
+@pytest.mark.usefixtures("quick_workers")
 @pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
 def test_workers_write_the_bytes_of_one_process(own: Path, tmp_path: Path, name: str) -> None:
     source = write(tmp_path, corpus())
@@ -149,6 +158,7 @@ def test_workers_of_a_bilm_write_the_bytes_of_one_process(tmp_path: Path) -> Non
     assert (tmp_path / "one.hdf5").read_bytes() == (tmp_path / "two.hdf5").read_bytes()
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_a_worker_that_dies_is_reported_and_the_job_resumes(
     own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -161,6 +171,7 @@ def test_a_worker_that_dies_is_reported_and_the_job_resumes(
     assert target.read_bytes() == one_process(own, source)
 
 
+@pytest.mark.usefixtures("quick_workers")
 def test_an_error_of_the_encoder_reaches_the_user(
     own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -172,7 +183,7 @@ def test_an_error_of_the_encoder_reaches_the_user(
 SCRIPT = """
 import signal
 
-from elmo_bench.cli import embed
+from elmo_bench.cli import embed, embed_workers
 from elmo_bench.cli.main import main
 
 embed.TOKENS_AT_ONCE = 12
@@ -183,6 +194,7 @@ if __name__ == "__main__":
 """
 
 
+@pytest.mark.usefixtures("quick_workers")  # to resume
 @pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
 def test_a_stopped_job_leaves_no_process_and_resumes(
     own: Path, tmp_path: Path, number: signal.Signals

@@ -12,7 +12,7 @@ import torch
 from elmo_bench.bilm.files import save_bilm
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
-from elmo_bench.catalog import list_choices
+from elmo_bench.catalog import list_plugins
 from elmo_bench.config import EncoderConfig, PathsConfig
 from elmo_bench.encoders.cove import Cove
 from elmo_bench.encoders.find import find_encoder, load_plugin
@@ -21,16 +21,22 @@ from elmo_bench.encoders.words import WordVectors
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import PLAIN
 from elmo_bench.types import DataMissingError, UsageError
+from tests.support.caches import copy_cache
 from tests.support.composition import run_config
 from tests.support.tiny_transformers import save_tiny
 
-ENCODERS = sorted(list_choices("encoder"))  # of installed packages too
+PLUGINS = list_plugins("encoder")
+ENCODERS = sorted(PLUGINS)  # of installed packages too
+QUICK = {PLUGINS[name]: name for name in reversed(ENCODERS)}.values()  # one of each class
+every_encoder = pytest.mark.parametrize(
+    "name", [name if name in QUICK else pytest.param(name, marks=pytest.mark.slow) for name in ENCODERS]
+)
 TOLERANCE = {"float32": 1e-5, "bfloat16": 2e-2}  # of the largest value, whatever else is encoded
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("encoders")
+def root(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_cache(sample, tmp_path_factory.mktemp("encoders"))
 
 
 @pytest.fixture(scope="module")
@@ -76,7 +82,7 @@ def choose(name: str, root: Path, files: dict[str, dict[str, Any]]) -> tuple[Enc
     return load_plugin(EncoderConfig.model_validate(values)), context
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@every_encoder
 def test_every_encoder_holds_the_contract(name: str, root: Path, files: dict[str, dict[str, Any]]) -> None:
     plugin, context = choose(name, root, files)
     variants = [replace(plugin, precision="bfloat16")] if hasattr(plugin, "precision") else []
@@ -95,7 +101,7 @@ def test_half_precision_holds_it_within_its_own_accuracy(
     check_encoder(half, variants=[plugin], tolerance=TOLERANCE["bfloat16"], context=context)
 
 
-@pytest.mark.parametrize("name", ENCODERS)
+@every_encoder
 def test_an_untrained_twin_has_the_same_sizes_and_weights_of_its_own(
     name: str, root: Path, files: dict[str, dict[str, Any]], tmp_path: Path
 ) -> None:

@@ -9,7 +9,7 @@ import pytest
 import torch
 
 from elmo_bench.testing.tasks import as_module, build_batch, build_head, build_injection, build_vocabularies
-from tests.contract.test_tasks import EXAMPLES, examples_of, world  # noqa: F401  (a fixture)
+from tests.contract.test_tasks import EXAMPLES, examples_of
 from tests.support.composition import TASKS
 
 STEPS = 15
@@ -22,7 +22,7 @@ def mixed(is_on: bool) -> Any:
 
 
 @pytest.mark.parametrize("task", TASKS)
-def test_a_head_learns_and_decodes_in_mixed_precision(task: str, world: Path) -> None:  # noqa: F811
+def test_a_head_learns_and_decodes_in_mixed_precision(task: str, world: Path) -> None:
     plugin, examples = examples_of(task, world, "train")
     chosen = examples[:EXAMPLES]
     vocabularies = build_vocabularies(plugin, chosen)

@@ -22,12 +22,6 @@ from tests.support.composition import TASKS, run_config
 EXAMPLES = 16
 
 
-@pytest.fixture(scope="session")
-def world(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """The generated world, written once for all tasks."""
-    return tmp_path_factory.mktemp("contract")
-
-
 @cache
 def examples_of(task: str, root: Path, split: str) -> tuple[AnyTask, tuple[Example, ...]]:
     config = run_config(f"task={task}", root=root)

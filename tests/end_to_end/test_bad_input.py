@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.support.processes import finish, places
+from tests.support.processes import finish, finish_python, places
 
 GOOD = "John _ _ B-PER\nspoke _ _ O\n\nMary _ _ B-PER\nslept _ _ O\n"
 
@@ -75,7 +75,7 @@ def test_help_names_every_task() -> None:
 
 
 def test_a_mistyped_task_to_fine_tune_on_is_named_as_it_was_typed() -> None:
-    code, _, errors = finish("encoder=sample", "finetune=nerr", script="pretrain.py")
+    code, _, errors = finish_python("encoder=sample", "finetune=nerr", script="pretrain.py")
     assert "finetune=nerr: there is no such choice; did you mean 'ner'?" in errors
     assert code == 2
 

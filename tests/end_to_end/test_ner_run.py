@@ -11,7 +11,7 @@ import pytest
 from elmo_bench.plugins import load_task
 from elmo_bench.records import read_counts, read_record
 from tests.support.composition import run_config
-from tests.support.processes import finish, places, slow_imports
+from tests.support.processes import finish, finish_python, places, slow_imports
 
 TINY = (
     "bilm@encoder.bilm=tiny",
@@ -33,7 +33,7 @@ def only(paths: list[Path]) -> Path:
 
 
 def test_a_first_run_makes_all_it_needs_and_a_second_reads_it(root: Path) -> None:
-    code, output, errors = finish("task=ner", "elmo.lambda=0.001", *TINY, *places(root))
+    code, output, errors = finish_python("task=ner", "elmo.lambda=0.001", *TINY, *places(root))
     assert code == 0, errors
     assert "writing the generated world" in output
     assert "layer weights" in output

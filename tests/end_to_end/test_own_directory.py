@@ -188,13 +188,13 @@ def test_its_runs_are_compared(name: str, made: Outside, capsys: Output) -> None
 @every_extension
 def test_a_finished_run_is_restored(name: str, made: Outside, tmp_path: Path) -> None:
     run, target = made.runs(name)[False], tmp_path / "predictions.jsonl"
-    words = [str(run), EXTENSIONS[name].data, "--output", str(target)]
+    words = [str(run), EXTENSIONS[name].data, "--output", str(target), "paths.data=mine/data"]
     assert main(["predict", *OWN, *words]) == 0
     assert target.read_bytes() == (run / "predictions-test.jsonl").read_bytes()
 
 
 def test_a_run_is_not_restored_without_its_directory(made: Outside, capsys: Output) -> None:
-    assert main(["predict", str(made.runs("task")[True]), TSV]) == 2
+    assert main(["predict", str(made.runs("task")[True]), TSV, "paths.data=mine/data"]) == 2
     error = capsys.readouterr().err
     assert "task.plugin=mood.MoodTask: no file of conf/task names this class" in error
     assert "--config-dir DIR" in error

@@ -21,6 +21,8 @@ from elmo_bench.sources import prepare
 from elmo_bench.sweep.compose import compose
 from elmo_bench.testing import check_encoder
 from elmo_bench.types import UsageError
+from tests.support.caches import copy_cache
+from tests.support.processes import places
 
 MODULE = '''
 from typing import Literal
@@ -92,13 +94,12 @@ def registered(directory: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Non
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("runs")
+def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_cache(world, tmp_path_factory.mktemp("runs"))
 
 
 def words_of(root: Path, *overrides: str) -> list[str]:
-    places = [f"paths.{name}={root / name}" for name in ("runs", "cache", "records")]
-    tiny = ["trainer.threads=1", "task.training.epochs=2", *places]
+    tiny = ["trainer.threads=1", "task.training.epochs=2", *places(root)]
     return ["task=pos", "encoder=letters", *tiny, *overrides]
 
 
@@ -173,7 +174,8 @@ def test_a_finished_run_is_restored_by_predict(
     run, config = finished(root), config_of(root)
     own = prepare(config.task, config.data, config.paths, print).files["test"].paths[0]
     target = tmp_path / "predictions.jsonl"
-    assert main(["predict", str(run.directory), str(own), "--output", str(target)]) == 0
+    words = [str(run.directory), str(own), "--output", str(target), *places(root)]
+    assert main(["predict", *words]) == 0
     assert target.read_bytes() == (run.directory / "predictions-test.jsonl").read_bytes()
     assert read_record(run.directory / "result.json").config["encoder"]["dim"] == 12
 

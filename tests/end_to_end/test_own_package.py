@@ -66,7 +66,8 @@ def test_it_is_in_the_dashboard(tmp_path: Path, capsys: Output) -> None:
 
 def test_a_finished_run_is_restored(root: Path, tmp_path: Path) -> None:
     run, target = runs(root)[False], tmp_path / "predictions.jsonl"
-    assert main(["predict", str(run), "mine/data/mood/test.tsv", "--output", str(target)]) == 0
+    words = [str(run), "mine/data/mood/test.tsv", "--output", str(target), "paths.data=mine/data"]
+    assert main(["predict", *words]) == 0
     assert target.read_bytes() == (run / "predictions-test.jsonl").read_bytes()
 
 

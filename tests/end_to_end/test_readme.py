@@ -103,10 +103,11 @@ class Sandbox:
 
 
 @pytest.fixture(scope="module")
-def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
+def sandbox(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     """A baseline and its run with ELMo on the generated world, a model, and files of one's own."""
     root = tmp_path_factory.mktemp("readme")
     shutil.copytree(PROJECT / "results" / "models", root / "results" / "models")
+    shutil.copytree(sample / "cache", root / "results" / "cache")
     with pytest.MonkeyPatch.context() as patch:
         patch.chdir(root)
         sweep = ["python", "run.py", "-m", "task=ner", "elmo=none,paper", "bilm@encoder.bilm=tiny"]
@@ -114,6 +115,10 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
     (world,) = (root / "results" / "cache" / "world").glob("*/ner")
     for split in ("train", "dev", "test"):
         shutil.copy(world / f"{split}.conll", root / f"{split}.conll")
+    (root / "text").mkdir()
+    for name in ("train.txt", "heldout.txt"):
+        lines = (world.parent / "text" / name).read_text(encoding="utf-8").splitlines(keepends=True)
+        (root / "text" / name).write_text("".join(lines[:200]), encoding="utf-8")
     (root / "two.txt").write_text("Mary sold the boat\nNo .\n")
     results = (root / "results" / "runs" / "ner").glob("*/result.json")
     baseline, elmo = sorted(results, key=lambda result: is_baseline(read_record(result)), reverse=True)
@@ -121,7 +126,7 @@ def sandbox(tmp_path_factory: pytest.TempPathFactory) -> Sandbox:
         "tmp": str(root),
         "model": str(root / "results" / "models" / "small"),
         "transformer": str(save_tiny(root / "bert", "bert")),
-        "text": str(world.parent / "text"),
+        "text": str(root / "text"),
         "sentences": str(root / "two.txt"),
         "baseline": str(baseline.parent),
         "elmo": str(elmo.parent),

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.sweep.scripts import launch_runs
+from tests.support.caches import copy_cache
 from tests.support.processes import finish, places, start
 
 SWEEP = (
@@ -24,8 +25,8 @@ FAILING = "task.settings.head.word_dropout=0.3,7"  # every other job
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("sweep")
+def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_cache(world, tmp_path_factory.mktemp("sweep"))
 
 
 @pytest.fixture

@@ -5,12 +5,14 @@ from __future__ import annotations
 from pathlib import Path
 
 from elmo_bench.records import read_record
+from tests.support.caches import copy_cache
 from tests.support.processes import finish, places
 
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=2", "trainer.threads=1")
 
 
-def test_an_offline_run_changes_nothing(tmp_path: Path) -> None:
+def test_an_offline_run_changes_nothing(world: Path, tmp_path: Path) -> None:
+    copy_cache(world, tmp_path)
     code, output, errors = finish(*RUN, "tracking=wandb", *places(tmp_path))
     assert code == 0, errors
     assert "warning" not in output + errors

@@ -17,6 +17,7 @@ from elmo_bench.bilm.verification import is_intact
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.sweep import pretraining as pretraining_jobs
 from elmo_bench.types import BenchError, DamagedFileError
+from tests.support.caches import copy_cache
 from tests.support.composition import pretrain_one, pretraining, run_config
 from tests.support.damage import DAMAGE, Damage, become_dangling, become_link, delete, flip
 
@@ -96,11 +97,9 @@ def test_changed_options_do_not_make_another_encoder(copied: Path, change: Any) 
 
 
 @pytest.fixture(scope="module")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def cache(sample: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A cache with the generated world and the model that is trained on it."""
-    directory = tmp_path_factory.mktemp("sample")
-    find(directory, [])
-    return directory
+    return copy_cache(sample, tmp_path_factory.mktemp("damaged"))
 
 
 def find(cache: Path, said: list[str]) -> str:

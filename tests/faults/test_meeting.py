@@ -14,10 +14,16 @@ from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.runs import locate_run
 from elmo_bench.sweep.scripts import launch_runs
 from elmo_bench.types import BenchError, BusyError
+from tests.support.caches import copy_cache
 from tests.support.composition import run_config
 from tests.support.processes import places, start
 
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=1", "trainer.threads=1")
+
+
+@pytest.fixture
+def root(world: Path, tmp_path: Path) -> Path:
+    return copy_cache(world, tmp_path)
 
 
 def find_run(root: Path, seed: int) -> Target:
@@ -25,12 +31,12 @@ def find_run(root: Path, seed: int) -> Target:
     return locate_run(run_config(*RUN, f"seed={seed}", root=root))
 
 
-def test_a_sweep_does_its_other_jobs_and_comes_back(tmp_path: Path) -> None:
-    first, second = find_run(tmp_path, 1), find_run(tmp_path, 2)
+def test_a_sweep_does_its_other_jobs_and_comes_back(root: Path) -> None:
+    first, second = find_run(root, 1), find_run(root, 2)
     assert first.lock
     first.lock.parent.mkdir(parents=True)
     with FileLock(first.lock):
-        process = start("-m", *RUN, "seed=1,2", *places(tmp_path))
+        process = start("-m", *RUN, "seed=1,2", *places(root))
         while not second.record.exists():
             assert process.poll() is None
             time.sleep(0.05)
@@ -44,8 +50,8 @@ def test_a_sweep_does_its_other_jobs_and_comes_back(tmp_path: Path) -> None:
     assert "2 of 2 jobs done" in output
 
 
-def test_two_sweeps_do_everything_once(tmp_path: Path) -> None:
-    processes = [start("-m", *RUN, "seed=1,2,3", *places(tmp_path)) for _ in range(2)]
+def test_two_sweeps_do_everything_once(root: Path) -> None:
+    processes = [start("-m", *RUN, "seed=1,2,3", *places(root)) for _ in range(2)]
     told = [process.communicate(timeout=300) for process in processes]
     assert [process.returncode for process in processes] == [0, 0], told
     assert all("3 of 3 jobs done" in output for output, _ in told)
@@ -53,7 +59,7 @@ def test_two_sweeps_do_everything_once(tmp_path: Path) -> None:
 
 
 def test_a_single_run_waits(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+    root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
     ends = iter([BusyError("another process is executing this run"), BenchError("it was its turn")])
 
@@ -61,5 +67,5 @@ def test_a_single_run_waits(
         raise next(ends)
 
     monkeypatch.setattr(execution, "run_job", run_job)
-    assert launch_runs("", [*RUN, *places(tmp_path)]) == 1
+    assert launch_runs("", [*RUN, *places(root)]) == 1
     assert capfd.readouterr().err == "error: it was its turn\n"

@@ -12,7 +12,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.output import outlive_output
-from tests.support.processes import places, start
+from tests.support.caches import copy_cache
+from tests.support.processes import places, start_python
 
 FULL = Path("/dev/full")
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=1", "trainer.threads=1")
@@ -65,9 +66,10 @@ def test_streams_that_are_closed_or_no_files_are_left_alone(monkeypatch: pytest.
 
 
 @pytest.mark.parametrize("output", OUTPUTS)
-def test_a_run_without_output_has_its_result(output: type, tmp_path: Path) -> None:
+def test_a_run_without_output_has_its_result(output: type, world: Path, tmp_path: Path) -> None:
+    copy_cache(world, tmp_path)
     with output() as descriptor:
-        process = start(*RUN, *places(tmp_path), output=descriptor)
+        process = start_python(*RUN, *places(tmp_path), output=descriptor)
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 0, errors
     assert "Traceback" not in errors
@@ -76,17 +78,20 @@ def test_a_run_without_output_has_its_result(output: type, tmp_path: Path) -> No
 
 def test_a_printing_command_ends_silently_when_its_reader_has_gone() -> None:
     with broken_pipe() as descriptor:
-        process = start("elmo_bench", "tasks", script="-m", output=descriptor)
+        process = start_python("elmo_bench", "tasks", script="-m", output=descriptor)
         _, errors = process.communicate(timeout=300)
     assert (process.returncode, errors) == (141, "")
 
 
 @needs_full_device
 @pytest.mark.parametrize("words", [("run.py", *RUN, "plan=true"), ("-m", "elmo_bench", "tasks")])
-def test_a_printing_command_says_that_its_device_is_full(words: tuple[str, ...], tmp_path: Path) -> None:
+def test_a_printing_command_says_that_its_device_is_full(
+    words: tuple[str, ...], world: Path, tmp_path: Path
+) -> None:
+    copy_cache(world, tmp_path)
     with full_device() as descriptor:
         more = places(tmp_path) if words[0] == "run.py" else []
-        process = start(*words[1:], *more, script=words[0], output=descriptor)
+        process = start_python(*words[1:], *more, script=words[0], output=descriptor)
         _, errors = process.communicate(timeout=300)
     assert process.returncode == 1
     assert errors.startswith("error: standard output: no space left on device")

@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 
 from tests.conftest import PROJECT
+from tests.support.caches import copy_cache
 from tests.support.processes import places, start
 
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=1", "trainer.threads=1")
@@ -17,8 +18,8 @@ UNWRITABLE = Path("/proc")  # nobody can create a file there, not even root
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("places")
+def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_cache(world, tmp_path_factory.mktemp("places"))
 
 
 @pytest.mark.skipif(not UNWRITABLE.is_dir(), reason="this system has no /proc")

@@ -4,25 +4,18 @@ from __future__ import annotations
 
 import hashlib
 import json
-import multiprocessing
-import os
 import random
 import signal
-import sys
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from elmo_bench.sweep.guard import guard
 from elmo_bench.types import UsageError
 from tests.support.composition import pretrain_one, pretraining
-from tests.support.processes import finish
-
-# Sessions that are to be killed have a process each, forked from one that has done the slow imports.
-PROCESSES = multiprocessing.get_context("forkserver")
-PROCESSES.set_forkserver_preload(["elmo_bench.sweep.pretraining", "elmo_bench.bilm.training.pretraining"])
+from tests.support.processes import finish, start
 
 WORDS = [f"word{number}" for number in range(60)]
 STEPS = 120
@@ -57,25 +50,20 @@ def values(corpus: Path, place: Path, *overrides: str) -> dict[str, Any]:
     return pretraining(place, *SETTINGS, f"corpus={corpus}", *overrides)
 
 
-def session(composed: dict[str, Any]) -> None:
-    """One session as the command has it, in a process of its own."""
-    sys.exit(guard(lambda: pretrain_one(composed), []).exit_code)
-
-
-def stop(number: signal.Signals, seconds: float, composed: dict[str, Any]) -> int | None:
+def stop(number: signal.Signals, seconds: float, corpus: Path, place: Path, overrides: Sequence[str]) -> int:
     """Start, wait for so long after the first checkpoint of this session, send the signal."""
-    checkpoints = Path(composed["paths"]["runs"]) / "pretraining" / "tiny" / "checkpoints"
+    checkpoints = place / "runs" / "pretraining" / "tiny" / "checkpoints"
     before = set(checkpoints.glob("step-*.ckpt"))
-    process = PROCESSES.Process(target=session, args=(composed,))
-    process.start()
+    places = [f"paths.{name}={place / name}" for name in ("models", "runs", "cache")]
+    words = [*SETTINGS, f"corpus={corpus}", "trainer.threads=1", ALWAYS, *places, *overrides]
+    process = start(*words, script="pretrain.py")
     deadline = time.monotonic() + 60
     while set(checkpoints.glob("step-*.ckpt")) <= before and time.monotonic() < deadline:
         time.sleep(0.002)
     time.sleep(seconds)
-    assert process.pid is not None
-    os.kill(process.pid, number)
-    process.join(60)
-    return process.exitcode
+    process.send_signal(number)
+    process.communicate()
+    return process.returncode
 
 
 def content(place: Path) -> dict[str, str]:
@@ -105,14 +93,14 @@ def test_a_killed_run_ends_with_the_same_model(
     if overrides:
         whole = tmp_path / "whole"
         pretrain_one(values(corpus, whole, *overrides))
-    killed = values(corpus, tmp_path / "killed", ALWAYS, *overrides)
-    assert stop(signal.SIGKILL, 0.1, killed) == -signal.SIGKILL
-    assert stop(signal.SIGTERM, 0.0, killed) == 130
+    killed = tmp_path / "killed"
+    assert stop(signal.SIGKILL, 0.1, corpus, killed, overrides) == -signal.SIGKILL
+    assert stop(signal.SIGTERM, 0.0, corpus, killed, overrides) == 130
     capsys.readouterr()
-    pretrain_one(values(corpus, tmp_path / "killed", *overrides))
+    pretrain_one(values(corpus, killed, *overrides))
     assert "resuming from step-" in capsys.readouterr().out
-    assert content(tmp_path / "killed") == content(whole)
-    assert not (tmp_path / "killed" / "runs" / "pretraining" / "tiny").exists()
+    assert content(killed) == content(whole)
+    assert not (killed / "runs" / "pretraining" / "tiny").exists()
 
 
 def test_a_limit_stops_for_now_and_the_same_command_goes_on(

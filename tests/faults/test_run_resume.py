@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import json
 import signal
-import subprocess
 import time
 from pathlib import Path
 
 import pytest
 
 from elmo_bench.hashing import hash_file
-from tests.support.processes import finish, places, start
+from tests.support.caches import copy_cache
+from tests.support.processes import Command, finish, places, start
 
 RUN = (
     "task=ner",
@@ -29,9 +29,9 @@ STEPS = 28  # 24 examples in batches of 4, up to five times, in rounds of four u
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
+def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     """Where the world and the store are shared by all runs of this file."""
-    return tmp_path_factory.mktemp("resume")
+    return copy_cache(world, tmp_path_factory.mktemp("resume"))
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +54,7 @@ def what_a_run_leaves(runs: Path) -> dict[str, object]:
     return {**hashes, **{key: record[key] for key in ("scores", "curve", "best_epoch", "learnt")}}
 
 
-def wait_for_step(runs: Path, step: int, process: subprocess.Popen[str]) -> None:
+def wait_for_step(runs: Path, step: int, process: Command) -> None:
     """Return as soon as a checkpoint of that step or a later one is there."""
     while process.poll() is None:
         for path in runs.glob("ner/*/checkpoints/step-*.ckpt"):

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import signal
-import subprocess
 import time
 from pathlib import Path
 from typing import Any
@@ -18,7 +17,8 @@ from elmo_bench.sweep.scripts import launch_runs
 from elmo_bench.training.stopping import SIGNALS, stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError
 from elmo_bench.world import WORLD_VERSION
-from tests.support.processes import finish, places, start
+from tests.support.caches import copy_cache
+from tests.support.processes import Command, finish, places, start
 from tests.support.servers import tracker_server
 
 SECONDS = 10  # "within seconds", on a machine with other work
@@ -27,11 +27,11 @@ ENDLESS = ("task.training.epochs=100000", "task.training.patience=100000")
 
 
 @pytest.fixture(scope="module")
-def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    return tmp_path_factory.mktemp("signals")
+def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return copy_cache(world, tmp_path_factory.mktemp("signals"))
 
 
-def stop(process: subprocess.Popen[str], number: signal.Signals) -> tuple[str, str]:
+def stop(process: Command, number: signal.Signals) -> tuple[str, str]:
     """Send the signal to a running process; what it printed until it ended in time."""
     assert process.poll() is None
     process.send_signal(number)
@@ -55,8 +55,7 @@ def test_while_a_lock_is_waited_for(root: Path, number: signal.Signals) -> None:
     (cache / "world").mkdir(parents=True)
     with FileLock(cache / "world" / f".v{WORLD_VERSION}.lock"):
         process = start(*RUN, *places(root), f"paths.cache={cache}")
-        assert process.stdout
-        assert f"waiting: v{WORLD_VERSION} is being made by another process" in process.stdout.readline()
+        process.wait_for_output(f"waiting: v{WORLD_VERSION} is being made by another process\n")
         _, errors = stop(process, number)
     assert process.returncode == 130
     assert errors == f"error: stopped by {number.name}; run the same command again to resume\n"

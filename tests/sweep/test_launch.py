@@ -12,6 +12,7 @@ from elmo_bench.directories import CONF
 from elmo_bench.sweep.arguments import read_arguments
 from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.scripts import launch_runs, launch_training
+from tests.support.caches import copy_cache
 from tests.support.processes import places
 
 Launch = Callable[..., int]
@@ -19,8 +20,9 @@ Output = pytest.CaptureFixture[str]
 
 
 @pytest.fixture
-def launch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
+def launch(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """run.py in this process; it must start no run."""
+    copy_cache(world, tmp_path)
     from elmo_bench.run import execution
 
     def fail(*_: object) -> None:
@@ -185,7 +187,8 @@ def test_pretraining_says_what_is_missing(capsys: Output, words: tuple[str, ...]
     assert message in capsys.readouterr().err
 
 
-def test_pretraining_and_finetuning_are_planned(capsys: Output, tmp_path: Path) -> None:
+def test_pretraining_and_finetuning_are_planned(capsys: Output, world: Path, tmp_path: Path) -> None:
+    copy_cache(world, tmp_path)
     models = f"paths.models={tmp_path / 'models'}"
     assert launch_training("", ["bilm=tiny", f"corpus={tmp_path}", "plan=yes", models]) == 0
     assert "1 of pre-training of tiny" in capsys.readouterr().out
