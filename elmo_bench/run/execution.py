@@ -76,6 +76,7 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     with pause_collection():
         material = gather(config, prepared, log)
     gathered = time.perf_counter()
+    facts = describe_facts(config, prepared, material)  # kept now: a run that resumes encodes nothing
     module = build_module(config, prepared, material.vocabularies)
     tracker.start(label_run(config, prepared), describe_run(config, prepared))
     fitted = fit_module(module, config, prepared, material, tracker, log)
@@ -89,7 +90,7 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     # `predict` and `ensemble` need the weights; the record is written last and marks the run as done.
     weights = {name: value.contiguous() for name, value in module.state_dict().items()}
     write_atomically(directory / WEIGHTS, save(weights))
-    record = make_record(config, prepared, material, module, fitted, scores, seconds)
+    record = make_record(config, prepared, material, module, fitted, scores, facts, seconds)
     write_record(directory / RUN_RECORD, record)
     shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)
     tracker.finish(summarise_run(record))
@@ -179,6 +180,7 @@ def make_record(
     module: TaskModule,
     fitted: Fit,
     scores: dict[str, Scores],
+    facts: EncoderFacts | None,
     seconds: dict[str, float],
 ) -> Record:
     """The record of a run: everything that tables, figures and an auditor need."""
@@ -216,7 +218,7 @@ def make_record(
         },
         encoder=prepared.encoder.card.name if prepared.encoder else None,
         tuned=prepared.tuned,
-        encoder_facts=describe_facts(config, prepared, material),
+        encoder_facts=facts,
         parameters={
             "head": sum(weight.numel() for weight in module.head.parameters()),
             "injection": sum(weight.numel() for weight in module.injection.parameters()),

@@ -10,8 +10,11 @@ import numpy as np
 import pytest
 
 from elmo_bench.encoders.protocol import EncoderCard, FoundEncoder, Layers
+from elmo_bench.run import execution
+from elmo_bench.run.execution import run_job
 from elmo_bench.run.speed import Stopwatch, describe_encoder
 from elmo_bench.types import Words
+from tests.support.caches import copy_cache
 from tests.support.composition import run_config
 
 CARD = EncoderCard("slow", "f" * 64, layer_count=1, dim=2, parameters=7)
@@ -59,6 +62,22 @@ def test_the_longest_measurement_is_kept_for_runs_that_read_the_store(tmp_path: 
     assert longer is not None
     assert longer.tokens == 3
     assert describe_encoder(config, CARD, 4, Stopwatch()).speed == longer
+
+
+def test_a_run_that_is_stopped_while_it_learns_has_kept_its_measurement(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The run that resumes reads the store, and encodes nothing that could be measured."""
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("stopped")
+
+    root = copy_cache(world, tmp_path)
+    config = run_config("task=ner", "encoder=untrained", "bilm@encoder.bilm=tiny", "limit=5", root=root)
+    monkeypatch.setattr(execution, "fit_module", stop)
+    with pytest.raises(RuntimeError, match="stopped"):
+        run_job(config, lambda message: None)
+    assert len(list((root / "cache" / "speeds").glob("*.speed"))) == 1
 
 
 @pytest.mark.parametrize("content", ["", "{}", "[1]"])
