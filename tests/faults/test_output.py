@@ -65,7 +65,9 @@ def test_streams_that_are_closed_or_no_files_are_left_alone(monkeypatch: pytest.
     assert text.getvalue() == "said\n"
 
 
-@pytest.mark.parametrize("output", OUTPUTS)
+@pytest.mark.parametrize(
+    "output", [broken_pipe, pytest.param(full_device, marks=[needs_full_device, pytest.mark.slow])]
+)
 def test_a_run_without_output_has_its_result(output: type, world: Path, tmp_path: Path) -> None:
     copy_cache(world, tmp_path)
     with output() as descriptor:
