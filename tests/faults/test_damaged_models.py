@@ -16,10 +16,10 @@ from elmo_bench.bilm.trained import FILES, RECORD_FILE
 from elmo_bench.bilm.verification import is_intact
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.sweep import pretraining as pretraining_jobs
-from elmo_bench.types import BenchError, DamagedFileError
+from elmo_bench.types import BenchError, DamagedFileError, UsageError
 from tests.support.caches import copy_cache
 from tests.support.composition import pretrain_one, pretraining, run_config
-from tests.support.damage import DAMAGE, Damage, become_dangling, become_link, delete, flip
+from tests.support.damage import CONTENT, DAMAGE, Damage, become_dangling, become_link, delete, flip
 
 SETTINGS = ("bilm=tiny", "bilm.steps=4", "bilm.curve_every=2", "bilm.curve_tokens=20")
 OPTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -119,6 +119,14 @@ def as_link(directory: Path) -> None:
     become_dangling(directory.parent / shutil.copy(__file__, directory))
 
 
+def as_unfinished(directory: Path) -> None:
+    """As a killed training leaves it, and then its work is damaged."""
+    (directory / RECORD_FILE).unlink()
+    work = directory.with_name(f".{directory.name}-work")
+    work.mkdir()
+    (work / "identity").write_bytes(b"\xff")
+
+
 MODEL_DAMAGE: dict[str, Callable[[Path], object]] = {
     "flipped weights": lambda model: flip(model / "weights.safetensors"),
     "flipped record": lambda model: flip(model / RECORD_FILE),
@@ -126,10 +134,11 @@ MODEL_DAMAGE: dict[str, Callable[[Path], object]] = {
     "no record": lambda model: delete(model / RECORD_FILE),
     "another encoder": as_other_encoder,
     "a dangling link": as_link,
+    "unfinished, of unknown settings": as_unfinished,
 }
 
 
-QUICK = ("flipped weights", "no record")
+QUICK = ("flipped weights", "unfinished, of unknown settings")
 
 
 @pytest.mark.parametrize(
@@ -153,6 +162,20 @@ def test_the_work_of_a_process_killed_after_the_last_file_is_removed(cache: Path
     (work / "checkpoints" / "step-000000004-0123456789abcdef.ckpt").touch()
     find(cache, [])
     assert not work.exists()
+
+
+@pytest.mark.parametrize("damage", CONTENT)
+def test_unfinished_work_of_the_user_is_refused_by_name_and_not_touched(
+    root: Path, tmp_path: Path, damage: Damage
+) -> None:
+    settings = pretraining(tmp_path, *SETTINGS, f"corpus={root}", "limits.steps=2")
+    pretrain_one(settings)
+    (identity,) = tmp_path.glob("runs/pretraining/tiny/identity")
+    damage(identity)
+    before = contents(identity.parent)
+    with pytest.raises(UsageError, match=r"tiny/identity: not of this training.*or the file is damaged"):
+        pretrain_one(settings)
+    assert contents(identity.parent) == before
 
 
 def test_a_directory_that_is_not_a_model_is_refused_before_hours_are_spent(tmp_path: Path) -> None:

@@ -92,7 +92,7 @@ def pretrain(run: Pretraining, log: Log) -> Path:
         if not is_finished(run, identity):
             if is_first:
                 _prepare_target(run, log)
-            _check_work(run.work, identity)
+            _check_work(run, identity, log)
             _train(run, identity, log)
     if is_finished(run, identity):
         shutil.rmtree(run.work, ignore_errors=True)
@@ -169,14 +169,19 @@ def _shards(corpus: TextCorpus) -> dict[str, dict[str, str]]:
     return {"train": fingerprint_files(corpus.train), "heldout": fingerprint_files(corpus.heldout)}
 
 
-def _check_work(work: Path, identity: str) -> None:
-    """Refuse to mix the checkpoints of two different runs."""
-    path = work / "identity"
-    if path.is_file() and path.read_text() != identity:
-        raise UsageError(
-            f"{work} holds the unfinished training of a biLM with other settings or text; "
-            "choose another name, or remove that directory to start anew"
-        )
+def _check_work(run: Pretraining, identity: str, log: Log) -> None:
+    """Refuse to mix the checkpoints of two different runs; those of a model of the cache are made again."""
+    path = run.work / "identity"
+    if path.is_file() and path.read_bytes() != identity.encode():
+        if not run.replace_damaged:
+            raise UsageError(
+                f"{path}: not of this training: {run.work} holds the unfinished training of a biLM with "
+                "other settings or text, or the file is damaged; choose another name, or remove that "
+                "directory to start anew"
+            )
+        log(f"{path}: damaged; starting anew")
+        shutil.rmtree(run.work)
+        run.work.mkdir()
     write_atomically(path, identity.encode())
 
 
