@@ -6,11 +6,12 @@ import importlib
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
+    from elmo_bench.data.tokens import tokenise
     from elmo_bench.elmo import Elmo, FrozenEncoder
     from elmo_bench.loading import load_encoder
     from elmo_bench.results import Results, compare, load_results, run
 
-__all__ = ["Elmo", "FrozenEncoder", "Results", "compare", "load_encoder", "load_results", "run"]
+__all__ = ["Elmo", "FrozenEncoder", "Results", "compare", "load_encoder", "load_results", "run", "tokenise"]
 __version__ = "0.1.0"
 
 _HOMES = {
@@ -21,6 +22,7 @@ _HOMES = {
     "load_encoder": "elmo_bench.loading",
     "load_results": "elmo_bench.results",
     "run": "elmo_bench.results",
+    "tokenise": "elmo_bench.data.tokens",
 }
 
 

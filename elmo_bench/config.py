@@ -396,8 +396,15 @@ def explain_validation(error: ValidationError, fields: Mapping[str, Any], where:
         elif problem["type"] == "missing":
             lines.append(f"{key}: a value is needed")
         else:
-            lines.append(f"{key}: {problem['msg'][:1].lower()}{problem['msg'][1:]}, got {problem['input']!r}")
+            lines.append(f"{key}: {_describe_problem(problem)}")
     return "\n".join(lines)
+
+
+def _describe_problem(problem: Mapping[str, Any]) -> str:
+    """What was expected and the value; a group of settings is not repeated."""
+    message = str(problem["msg"]).removeprefix("Value error, ")
+    message = f"{message[:1].lower()}{message[1:]}"
+    return message if isinstance(problem["input"], Mapping) else f"{message}, got {problem['input']!r}"
 
 
 def nearest(word: str, choices: Mapping[str, Any] | list[str]) -> str:

@@ -11,6 +11,7 @@ from numpy.typing import NDArray
 
 from elmo_bench.bilm.engine.embedder import load_embedder
 from elmo_bench.bilm.identity import Precision
+from elmo_bench.data.tokens import tokenise
 from elmo_bench.encoders.mix import normalise
 from elmo_bench.encoders.protocol import Encoder
 from elmo_bench.types import UsageError, Words
@@ -103,7 +104,10 @@ def check_sentences(sentences: Iterable[Sequence[str]]) -> list[Words]:
 
 def _hint(text: str, what: str) -> str:
     shown = text if len(text) <= 40 else text[:37] + "..."
-    return f"{what} {shown!r}; give a list of token lists, such as [{shown.split()!r}]"
+    return (
+        f"{what} {shown!r}; give a list of token lists, such as [{list(tokenise(shown))!r}]; "
+        "elmo_bench.tokenise(TEXT) splits raw text into the tokens of a sentence"
+    )
 
 
 def _normalise_together(embedded: list[Floats]) -> list[Floats]:

@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.snli import LABELS, read_snli
-from elmo_bench.data.tokens import words_of
+from elmo_bench.data.tokens import tokenise
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.nn.dropout import Dropout, VariationalDropout
@@ -68,7 +68,7 @@ class SnliTask(Task[SnliExample]):
         """The labelled pairs of the files; raw and tokenised sentences give the same words."""
         if files.format != "snli":
             raise UsageError(f"format={files.format}: task snli reads snli")
-        words = cache(words_of)  # most premises occur in three pairs
+        words = cache(tokenise)  # most premises occur in three pairs
         for place, path in enumerate(files.paths, start=1):
             content = read_snli(path)
             files.leave_out("pairs without a label", content.unlabelled)

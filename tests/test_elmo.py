@@ -82,6 +82,13 @@ def test_raw_strings_are_refused_with_a_hint(model: Path, wrong: Sequence[str]) 
         Elmo.load(model).embed(wrong)
 
 
+def test_the_hint_for_a_raw_string_splits_it_as_the_public_tokeniser_does(model: Path) -> None:
+    with pytest.raises(UsageError, match=r"such as \[\['The', 'bank', 'closed', '\.'\]\]; elmo_bench"):
+        Elmo.load(model).embed("The bank closed.")  # type: ignore[arg-type]
+    assert elmo_bench.tokenise("The bank closed.") == ("The", "bank", "closed", ".")
+    assert Elmo.load(model).embed([elmo_bench.tokenise("The bank closed.")])[0].shape[1] == 4
+
+
 def test_other_things_than_tokens_are_refused(model: Path) -> None:
     with pytest.raises(UsageError, match="got 3 in sentence 1"):
         Elmo.load(model).embed([["a"], ["b", 3]])  # type: ignore[list-item]

@@ -2,15 +2,24 @@
 
 from __future__ import annotations
 
-from typing import Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, model_validator
+from pydantic import BeforeValidator, Field, model_validator
 
 from elmo_bench.config import Config, TrainerConfig
 
 MAXIMUM_CHARACTERS = 50
 CHARACTERS = 261  # 256 bytes and five marks
 CHARACTERS_WITH_MISSING = 262
+
+
+def _as_text(name: Any) -> Any:
+    """YAML and the command line read a name such as 2024 as an integer."""
+    return str(name) if type(name) is int else name
+
+
+ModelName = Annotated[str, BeforeValidator(_as_text), Field(pattern=r"^[\w.+-]+$")]
+"""The name of a model's directory."""
 
 
 class BilmOptions(Config):
@@ -100,7 +109,10 @@ class BilmConfig(Config):
     @model_validator(mode="after")
     def _has_one_length(self) -> BilmConfig:
         if (self.epochs is None) == (self.steps is None):
-            raise ValueError("expected either epochs or steps, and null for the other")
+            raise ValueError(
+                f"expected either epochs or steps, got epochs={self.epochs} and steps={self.steps}; "
+                "set the other to null, such as bilm.steps=20 bilm.epochs=null"
+            )
         return self
 
 

@@ -8,7 +8,7 @@ from dataclasses import asdict
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.cli.report import add_resamples, read_resamples
+from elmo_bench.cli.resamples import add_resamples, read_resamples
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import Comparison, Pairs, Referee

@@ -7,13 +7,15 @@ import json
 import os
 from pathlib import Path
 
+from elmo_bench.config import nearest
 from elmo_bench.files import write_atomically
+from elmo_bench.types import UsageError
 
 HELP = """build the workspace and the report of the ablations in Weights & Biases
 
 A section for every experiment that shows runs in a table or figure, and the learning curves; runs with
-tracking=wandb fill them. Without an account, or offline, it prints what it would build and writes the
-specification to a file."""
+tracking=wandb fill them. Without an account, or offline, it prints what it would build and sends nothing;
+--output writes the specification to a file."""
 EXAMPLE = (
     "python -m elmo_bench dashboard --entity me --project elmo_bench\n"
     "  python -m elmo_bench dashboard --offline --output dashboard.json"
@@ -28,23 +30,27 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--data", default="sample", metavar="SOURCE", help="of the runs (default: %(default)s)"
     )
     parser.add_argument("--size", help="of the runs; any by default")
-    parser.add_argument("--offline", action="store_true", help="only write the specification")
+    parser.add_argument("--offline", action="store_true", help="send nothing")
     parser.add_argument(
         "--output",
         type=Path,
-        default=Path("results/dashboard.json"),
         metavar="FILE",
-        help="default: %(default)s",
+        help="write the specification here if nothing is sent",
     )
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Save workspace and report, or write their specification to a file."""
-    from elmo_bench.catalog import list_tables, list_tasks
+    from elmo_bench.catalog import list_choices, list_tables, list_tasks
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
     from elmo_bench.run.tracking import has_wandb_key
 
+    if arguments.data not in (sources := list_choices("data")):
+        raise UsageError(
+            f"--data {arguments.data}: there is no such source{nearest(arguments.data, sources)} "
+            f"(there are: {', '.join(sources)})"
+        )
     project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
     sections = plan_dashboard(list_tables(), list_tasks())
     is_offline = os.environ.get("WANDB_MODE") in ("offline", "disabled")
@@ -55,8 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
             print(url)
         return
     print("\n".join(describe(sections)))
-    content = json.dumps(specify(project, sections), indent=1) + "\n"
-    write_atomically(arguments.output, content.encode())
     asked = arguments.offline or is_offline
     why = "--offline was given" if asked else "no W&B key is configured (wandb login)"
-    print(f"\nnothing was sent: {why}. The specification is in {arguments.output}")
+    print(f"\nnothing was sent: {why}")
+    if arguments.output:
+        content = json.dumps(specify(project, sections), indent=1) + "\n"
+        write_atomically(arguments.output, content.encode())
+        print(f"the specification is in {arguments.output}")

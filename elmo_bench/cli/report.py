@@ -7,6 +7,7 @@ from pathlib import Path
 
 from elmo_bench.catalog import list_choices, list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.cli.resamples import add_resamples, read_resamples
 from elmo_bench.commands import spell_command, spell_run
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
@@ -16,14 +17,11 @@ from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.page import write_page
 from elmo_bench.report.published import read_published
 from elmo_bench.report.rows import write_runs
-from elmo_bench.report.statistics import RESAMPLES
 from elmo_bench.run.scores import find_scores
-from elmo_bench.types import DataMissingError, UsageError
+from elmo_bench.types import DataMissingError
 
 HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
 EXAMPLE = "python -m elmo_bench report                           # results/TABLES.md, index.html and more"
-
-LEAST_RESAMPLES = 100  # with fewer, a handful of values decide a 95 % interval
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -31,25 +29,6 @@ def configure(parser: argparse.ArgumentParser) -> None:
     take_overrides(parser)
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
     add_resamples(parser)
-
-
-def add_resamples(parser: argparse.ArgumentParser) -> None:
-    """The option for the number of bootstrap resamples."""
-    parser.add_argument(
-        "--resamples",
-        type=int,
-        default=RESAMPLES,
-        metavar="N",
-        help="number of bootstrap resamples (default: %(default)s)",
-    )
-
-
-def read_resamples(arguments: argparse.Namespace) -> int:
-    """The number of resamples, checked to suffice for intervals."""
-    resamples: int = arguments.resamples
-    if resamples < LEAST_RESAMPLES:
-        raise UsageError(f"--resamples {resamples}: expected at least {LEAST_RESAMPLES}")
-    return resamples
 
 
 def run(arguments: argparse.Namespace) -> None:

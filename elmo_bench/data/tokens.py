@@ -66,7 +66,7 @@ class Token(NamedTuple):
     end: int
 
 
-def tokenise(text: str) -> tuple[Token, ...]:
+def find_tokens(text: str) -> tuple[Token, ...]:
     """Words of raw or tokenised text; `text[start:end]` is the original form of each, with escapes."""
     return tuple(
         Token(word, shift + start, shift + end)
@@ -93,7 +93,7 @@ def _tokens_of_chunk(chunk: str, following: str) -> tuple[Token, ...]:
     return tuple(Token(undo_escape(chunk[start:end]), start, end) for start, end in boundaries)
 
 
-def words_of(text: str) -> Words:
+def tokenise(text: str) -> Words:
     """The words of raw or tokenised text."""
     return tuple(token.text for _, tokens in _tokens_by_chunk(text) for token in tokens)
 

@@ -10,7 +10,7 @@ from pydantic import Field
 
 from elmo_bench import sources
 from elmo_bench.bilm.layout import read_options
-from elmo_bench.bilm.settings import BilmConfig, BilmOptions, LimitsConfig, PretrainConfig
+from elmo_bench.bilm.settings import BilmConfig, BilmOptions, LimitsConfig, ModelName, PretrainConfig
 from elmo_bench.bilm.verification import read_finished
 from elmo_bench.config import (
     Config,
@@ -39,7 +39,7 @@ STREAM_FILES = "dev-*.txt"
 class Finetuning(Config):
     """Which encoder is trained on with which text, and how."""
 
-    name: str | None = Field(pattern=r"^[\w.+-]+$")  # of the model's directory
+    name: ModelName | None  # of the model's directory
     task: TaskConfig
     encoder: EncoderConfig
     data: DataConfig

@@ -34,6 +34,12 @@ OPTIONS_FILE = "options.json"  # a directory with this file is a model
 PROVIDER = "elmo_bench"
 REQUIRED = {"config": "task", "finetune": "task", "pretrain": "bilm"}  # without a default, by primary file
 SPOKEN = {("finetune", "task"): "finetune"}  # groups with another name on the command line
+ELSEWHERE = {  # by primary file and key: what a key of another script or group is here
+    ("config", "bilm"): "bilm@encoder.bilm=NAME changes the biLM of encoder=sample",
+    ("finetune", "bilm"): "bilm@encoder.bilm=NAME changes the biLM of encoder=sample",
+    ("pretrain", "task"): "encoder=NAME finetune=TASK trains a biLM on with the text of a task",
+    ("pretrain", "encoder"): "encoder=NAME finetune=TASK trains a biLM on with the text of a task",
+}
 SEED = "seed"
 ENCODER = "encoder"
 
@@ -59,6 +65,16 @@ class Composer:
             return OverridesParser.create(config_loader=self.loader).parse_overrides(list(words))
         except OverrideParseException as error:
             raise UsageError(f"{error.override}: expected KEY=VALUE, such as task=ner") from None
+
+    def refuse_repeated(self, words: Sequence[str]) -> None:
+        """Raise UsageError if a key is given two values, of which Hydra would take the last in silence."""
+        given: dict[str, str] = {}
+        for override in self.parse(words):
+            word = override.input_line or ""
+            earlier = given.setdefault(override.get_key_element().lstrip("+~"), word)
+            if earlier != word:
+                several = f"{override.key_or_group}=A,B"
+                raise UsageError(f"{earlier} {word}: expected one of them (a sweep over both: -m {several})")
 
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
         """One composed configuration with Hydra's own section; raises UsageError if it is invalid."""
@@ -152,6 +168,8 @@ class Composer:
             return f"{group}={choice}: there is no such choice{hint} (there are: {', '.join(names)})"
         if match := re.search(r"You must specify '([^']+)'", message):
             return self._ask_for(name, match[1])
+        if (match := re.search(r"Could not override '([^']+)'", message)) and (name, match[1]) in ELSEWHERE:
+            return f"{match[1]}: there is no such key; {ELSEWHERE[name, match[1]]}"
         if match := re.search(r"Could not (?:override|delete from config\.) '([^']+)'", message):
             try:
                 composed = self._compose_choices(name, overrides)

@@ -33,7 +33,12 @@ def locate_finetuning(command: FinetuneCommand) -> Target:
 
 def finetune_one(command: FinetuneCommand, typed: Sequence[str]) -> Path:
     """One fine-tuning; its progress is printed."""
-    return make(command, command.corpus(print_line), print_line) / RECORD_FILE
+    corpus = command.corpus(print_line)
+    was_done = is_made(command, corpus)
+    directory = make(command, corpus, print_line)
+    if was_done:
+        print_line(f"{directory} is already trained")
+    return directory / RECORD_FILE
 
 
 KIND = JobKind("finetune", FinetuneCommand, finetune_one, locate_finetuning)

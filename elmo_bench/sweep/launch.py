@@ -67,6 +67,7 @@ def launch(script: Script, usage: str, words: Sequence[str]) -> int:
 
 
 def _answer(script: Script, composer: Composer, arguments: Arguments) -> int:
+    composer.refuse_repeated(arguments.overrides)
     primary, overrides = select(script, composer, arguments.overrides)
     sweep = read_sweep(composer, primary, overrides)
     primary = sweep.primary or primary

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from pydantic import Field
 
-from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, PretrainConfig
+from elmo_bench.bilm.settings import BilmConfig, LimitsConfig, ModelName, PretrainConfig
 from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.bilm.verification import read_finished
 from elmo_bench.config import Config, PathsConfig, TrainerConfig
@@ -21,7 +21,7 @@ from elmo_bench.types import UsageError
 class PretrainCommand(Config):
     """The configuration of pretrain.py."""
 
-    name: str = Field(pattern=r"^[\w.+-]+$")  # of the finished model's directory
+    name: ModelName  # of the finished model's directory
     corpus: Path
     train: str  # patterns of file names in the corpus
     heldout: str
@@ -58,6 +58,7 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
         bilm=command.bilm, trainer=command.trainer, limits=command.limits, seed=command.seed
     )
     target = command.paths.models / command.name
+    was_done = locate_model(command).done
     work = command.paths.runs / "pretraining" / command.name
     run = Pretraining(
         config,
@@ -68,7 +69,10 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
         command.vocabulary,
         environment=describe_environment(),
     )
-    return pretrain(run, print_line) / RECORD_FILE
+    record = pretrain(run, print_line) / RECORD_FILE
+    if was_done:
+        print_line(f"{target} is already trained")
+    return record
 
 
 KIND = JobKind("pretrain", PretrainCommand, pretrain_one, locate_model)

@@ -14,7 +14,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor
 
 from elmo_bench.data.squad import Answer, SquadQuestion, read_squad
-from elmo_bench.data.tokens import Token, tokenise, words_of
+from elmo_bench.data.tokens import Token, find_tokens, tokenise
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.task import Task
@@ -32,7 +32,7 @@ class Paragraph:
 
     def __init__(self, text: str) -> None:
         self.text = text
-        self.tokens: tuple[Token, ...] = tokenise(text)
+        self.tokens: tuple[Token, ...] = find_tokens(text)
         self.words: Words = tuple(token.text for token in self.tokens)
         self._made: tuple[Vocabularies, int, dict[str, Tensor]] | None = None
 
@@ -147,7 +147,7 @@ def example_of(question: SquadQuestion, paragraph: Paragraph) -> SquadExample:
     whole = (span for answer, span in spans if paragraph.cut(*span) == answer.text.strip())
     first, last = next(whole, spans[0][1])
     texts = tuple(answer.text for answer in question.answers)
-    return SquadExample(question.id, paragraph, words_of(question.question), texts, first, last)
+    return SquadExample(question.id, paragraph, tokenise(question.question), texts, first, last)
 
 
 def is_aligned(example: SquadExample) -> bool:

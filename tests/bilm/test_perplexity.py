@@ -17,7 +17,7 @@ from elmo_bench.bilm.training.objective import Softmax
 from elmo_bench.bilm.training.perplexity import Figures, measure_carried, measure_fresh, measure_perplexity
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START, UNKNOWN_WORD, TargetVocabulary
-from elmo_bench.types import Words
+from elmo_bench.types import BenchError, Words
 
 OPTIONS = BilmOptions(
     character_dim=4,
@@ -161,6 +161,14 @@ def test_dropout_does_not_act_and_the_mode_stays(model: LanguageModel) -> None:
     assert measure_fresh(model, text) == expected
     assert model.bilm.training
     model.bilm.eval()
+
+
+def test_a_model_that_has_diverged_is_an_error_with_a_remedy(model: LanguageModel) -> None:
+    softmax = Softmax(len(VOCABULARY), 6)
+    softmax.weight.data.copy_(1e6 * model.softmax.weight.data)
+    diverged = LanguageModel(model.bilm, softmax, VOCABULARY)
+    with pytest.raises(BenchError, match=r"the training has diverged; lower bilm\.descent\.lr"):
+        measure_fresh(diverged, encode_sentences(SENTENCES))
 
 
 def test_a_softmax_that_knows_nothing_has_the_vocabulary_as_its_perplexity() -> None:

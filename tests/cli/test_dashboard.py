@@ -45,11 +45,26 @@ def test_without_an_account_the_specification_is_written(
     assert written["filters"] == "Config('source') = 'sample'"
 
 
-def test_wandb_mode_offline_is_respected(
+@pytest.mark.usefixtures("nobody")
+def test_no_file_is_written_unasked(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    monkeypatch.chdir(tmp_path)
+    assert main(["dashboard"]) == 0
+    assert "nothing was sent" in capsys.readouterr().out
+    assert list(tmp_path.rglob("*.json")) == []
+
+
+def test_a_source_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["dashboard", "--offline", "--data", "opne"]) == 2
+    assert "--data opne: there is no such source; did you mean 'open'?" in capsys.readouterr().err
+
+
+def test_wandb_mode_offline_is_respected(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
-    assert main(["dashboard", "--output", str(tmp_path / "dashboard.json")]) == 0
+    assert main(["dashboard"]) == 0
     assert "--offline was given" in capsys.readouterr().out
 
 

@@ -90,7 +90,7 @@ def test_it_is_the_model_that_pretraining_makes(root: Path) -> None:
     directory = finetuning(root)
     before = (directory / "weights.safetensors").stat().st_mtime_ns
     _, said = do(tuned_run(root))
-    assert f"{directory} is already trained" in said
+    assert not [line for line in said if "already trained" in line]  # a run trains nothing and says nothing
     assert (directory / "weights.safetensors").stat().st_mtime_ns == before
 
 

@@ -9,10 +9,12 @@ import pytest
 
 from elmo_bench import directories
 from elmo_bench.directories import CONF
+from elmo_bench.sweep import pretraining
 from elmo_bench.sweep.arguments import read_arguments
 from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.scripts import launch_runs, launch_training
 from tests.support.caches import copy_cache
+from tests.support.composition import compose
 from tests.support.processes import places
 
 Launch = Callable[..., int]
@@ -78,6 +80,12 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner", "limit=x"), "limit: input should be a valid integer"),
         (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
         (("ner",), "ner: expected KEY=VALUE"),
+        (
+            ("task=ner", "task=srl"),
+            "task=ner task=srl: expected one of them (a sweep over both: -m task=A,B)",
+        ),
+        (("task=ner", "seed=1", "-m", "++seed=2,3"), "seed=1 ++seed=2,3: expected one of them"),
+        (("task=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes the biLM"),
         (("task=",), "task=: there is no such choice"),
         (("task=ner", "~task.elmo.where"), "task.elmo.where: a value is needed (elmo.where reads it)"),
         (("-m", "+experiment=tabel1"), "experiment=tabel1: there is no such choice; did you mean 'table1'?"),
@@ -179,12 +187,33 @@ def test_jobs_that_differ_in_their_seed_have_it_wherever_it_is_read() -> None:
         ((), "choose a bilm: bilm=medium"),
         (("finetune=nerr",), "finetune=nerr: there is no such choice; did you mean 'ner'?"),
         (("bilm=tiny",), "corpus: a value is needed"),
-        (("bilm=tiny", "task=ner"), "task: there is no such key"),
+        (("bilm=tiny", "task=ner"), "task: there is no such key; encoder=NAME finetune=TASK trains"),
+        (("encoder=sample", "bilm=tiny"), "encoder: there is no such key; encoder=NAME finetune=TASK trains"),
+        (("finetune=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes"),
+        (
+            ("bilm=tiny", "corpus=.", "bilm.epochs=2"),
+            "bilm: expected either epochs or steps, got epochs=2.0 and steps=30; set the other to null, such "
+            "as bilm.steps=20 bilm.epochs=null\n",
+        ),
+        (("bilm=tiny", "corpus=.", "name=1.5"), "name: input should be a valid string, got 1.5"),
     ],
 )
 def test_pretraining_says_what_is_missing(capsys: Output, words: tuple[str, ...], message: str) -> None:
     assert launch_training("", words) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_word_may_be_given_twice(launch: Launch, capsys: Output) -> None:
+    assert launch("task=ner", "elmo=none", "task=ner", "plan=true") == 0
+    assert "1 runs" in capsys.readouterr().out
+
+
+def test_a_name_may_be_a_number(tmp_path: Path, capsys: Output) -> None:
+    words = ["bilm=tiny", "corpus=.", "name=2024"]
+    assert launch_training("", [*words, "plan=true", f"paths.models={tmp_path}"]) == 0
+    assert "1 missing" in capsys.readouterr().out
+    command = pretraining.KIND.read(compose(*words, entry="pretrain"))
+    assert command.name == "2024"
 
 
 def test_pretraining_and_finetuning_are_planned(capsys: Output, world: Path, tmp_path: Path) -> None:

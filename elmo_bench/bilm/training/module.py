@@ -14,6 +14,7 @@ from elmo_bench.bilm.settings import BilmConfig
 from elmo_bench.bilm.training.batches import TextBatch
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, full_loss, sampled_loss
 from elmo_bench.bilm.training.step_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
+from elmo_bench.types import BenchError
 
 
 class PretrainingModule(pl.LightningModule):
@@ -48,6 +49,11 @@ class PretrainingModule(pl.LightningModule):
         if self.config.batches.kind == "streams":
             self.carried = states
         loss, shares = self.loss(outputs, torch.cat([d.targets for d in batch.directions]))
+        if not torch.isfinite(loss):
+            raise BenchError(
+                f"step {self.global_step}: expected a finite training loss, got {float(loss)}; "
+                "lower bilm.descent.lr or bilm.descent.clip"
+            )
         self.losses += shares.view(2, -1).double().sum(dim=1).cpu()
         self.predictions += len(shares) // 2
         # Each process has the sum over its rows, and Lightning averages the gradients of the processes.

@@ -20,6 +20,7 @@ from elmo_bench.bilm.training.objective import measure_shares
 from elmo_bench.bilm.training.step_input import Carried, CharacterTable, as_tensors, top_outputs
 from elmo_bench.bilm.training.text import EncodedText
 from elmo_bench.data.text import UNKNOWN_WORD
+from elmo_bench.types import BenchError
 
 TOKENS_PER_BATCH = 4096
 
@@ -92,4 +93,17 @@ def _measure(model: LanguageModel, text: EncodedText, steps: Iterable[TextBatch]
         predictions += step.predictions
     bilm.train(was_training)
     forward, backward = sums / predictions
-    return Figures(exp(forward), exp(backward), exp((forward + backward) / 2), predictions)
+    return Figures(
+        _perplexity(forward), _perplexity(backward), _perplexity((forward + backward) / 2), predictions
+    )
+
+
+def _perplexity(loss: float) -> float:
+    """exp of the mean loss; a model that has diverged has none."""
+    try:
+        return exp(loss)
+    except OverflowError:
+        raise BenchError(
+            f"expected a perplexity, got a loss of {loss:.4g} per word, whose exponential is too large for a "
+            "number: the training has diverged; lower bilm.descent.lr"
+        ) from None

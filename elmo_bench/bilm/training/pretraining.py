@@ -40,6 +40,7 @@ from elmo_bench.bilm.training.perplexity import Figures, Perplexity, measure_fre
 from elmo_bench.bilm.training.step_input import CharacterTable
 from elmo_bench.bilm.training.text import (
     EncodedText,
+    count_shared,
     encode_sentences,
     encode_shards,
     fingerprint_files,
@@ -81,7 +82,6 @@ def pretrain(run: Pretraining, log: Log) -> Path:
         log = _keep_quiet
     identity = _identity(run)
     if is_finished(run, identity):
-        log(f"{run.target} is already trained")
         if is_first:
             _remove_work(run.work)
         return run.target
@@ -200,6 +200,11 @@ def _train(run: Pretraining, identity: str, log: Log) -> None:
         f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
         f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
     )
+    if shared := count_shared(heldout, text):
+        log(
+            f"warning: {shared:,} of {len(heldout):,} held-out sentences are also in the training text; "
+            "their perplexity is lower than that of new text"
+        )
     if run.streams:
         log("measuring perplexity before training")
     before = _measure_streams(run, model)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 import os
 from collections import defaultdict
@@ -70,6 +71,39 @@ def encode_shards(paths: Sequence[Path], directory: Path, log: Log) -> EncodedTe
         np.memmap(directory / "tokens.int32", dtype=np.int32, mode="r"),
         np.fromfile(directory / "starts.int64", dtype=np.int64),
     )
+
+
+def count_shared(heldout: EncodedText, training: EncodedText) -> int:
+    """The number of held-out sentences that are also in the training text, word by word."""
+    ids = {word: number for number, word in enumerate(training.types)}
+    new = itertools.count(len(ids))  # words that the training text lacks
+    renumbered = np.array([ids[word] if word in ids else next(new) for word in heldout.types])
+    of_heldout = np.concatenate(list(_hash_sentences(heldout, renumbered)))
+    shared = np.zeros(len(of_heldout), dtype=bool)
+    for chunk in _hash_sentences(training, np.arange(len(ids))):
+        shared |= np.isin(of_heldout, chunk)
+    return int(shared.sum())
+
+
+def _hash_sentences(text: EncodedText, ids: NDArray[np.int64]) -> Iterator[NDArray[np.uint64]]:
+    """A hash of every sentence, from the ids of its words and their positions; in chunks."""
+    first = 0
+    while first < len(text):
+        last = int(np.searchsorted(text.starts, text.starts[first] + TOKENS_PER_CHUNK, side="right")) - 1
+        last = max(last, first + 1)
+        starts = text.starts[first : last + 1]
+        words = ids[text.tokens[starts[0] : starts[-1]]].astype(np.uint64)
+        lengths = np.diff(starts)
+        positions = (np.arange(len(words)) - np.repeat(starts[:-1] - starts[0], lengths)).astype(np.uint64)
+        yield np.add.reduceat(_scramble(_scramble(words) + positions), starts[:-1] - starts[0])
+        first = last
+
+
+def _scramble(values: NDArray[np.uint64]) -> NDArray[np.uint64]:
+    """Spread the bits of every value over all 64 (the finaliser of splitmix64)."""
+    values = (values ^ (values >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    values = (values ^ (values >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return values ^ (values >> np.uint64(31))
 
 
 def fingerprint_files(paths: Iterable[Path]) -> dict[str, str]:
