@@ -323,6 +323,9 @@ class TrainerConfig(Config):
     precision: Literal["32-true", "bf16-mixed", "16-mixed"]
     threads: int | None = Field(default=None, ge=1)
     checkpoint_seconds: float = Field(default=60.0, ge=0)
+    # A head's batch is computed in so many parts, one after the other, whose gradients are added: that needs
+    # less memory. 1 is not dumped, so that the identities of earlier runs do not change.
+    accumulate: int = Field(default=1, ge=1, exclude_if=lambda parts: parts == 1)
 
 
 class TrackingConfig(Config):

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import Literal, Protocol, runtime_checkable
 
 import torch
@@ -42,6 +43,23 @@ class Batch:
 
     def __len__(self) -> int:
         return len(self.ids)
+
+
+def cut_batch(batch: Batch, parts: int) -> list[Batch]:
+    """A batch in parts of about equally many examples, at most one part for each; the padding stays."""
+    parts = min(parts, len(batch))
+    ends = [len(batch) * part // parts for part in range(parts + 1)]
+    return [_slice_batch(batch, first, last) for first, last in pairwise(ends)]
+
+
+def _slice_batch(batch: Batch, first: int, last: int) -> Batch:
+    streams = {}
+    for name, stream in batch.streams.items():
+        counts = stream.rows_per_example
+        rows = slice(sum(counts[:first]), sum(counts[:last]))
+        streams[name] = Stream(stream.layers[rows], stream.mask[rows], counts[first:last])
+    fields = {name: tensor[first:last] for name, tensor in batch.fields.items()}
+    return Batch(batch.ids[first:last], streams, fields)
 
 
 @dataclass(frozen=True)
@@ -89,6 +107,21 @@ class Head(Protocol):
     def decode(self, output: HeadOutput, batch: Batch) -> list[Prediction]:
         """One plain JSON-serialisable prediction per example."""
         ...
+
+
+@runtime_checkable
+class Weighted(Protocol):
+    """A head whose loss is a mean over something else than the examples of a batch; optional."""
+
+    def loss_weight(self, batch: Batch) -> float:
+        """The number of what the loss is a mean over, such as tokens."""
+        ...
+
+
+def share_parts(head: Head, parts: Sequence[Batch]) -> list[float]:
+    """The share of every part of a batch in the loss of the batch."""
+    weights = [head.loss_weight(part) if isinstance(head, Weighted) else float(len(part)) for part in parts]
+    return [weight / sum(weights) for weight in weights]
 
 
 @runtime_checkable

@@ -147,6 +147,10 @@ class PosHead(nn.Module):
         loss = F.cross_entropy(scores[text.mask], batch.fields["tags"][text.mask])
         return HeadOutput(loss, {"tags": scores})
 
+    def loss_weight(self, batch: Batch) -> float:
+        """The tokens that the loss is a mean over."""
+        return float(batch.streams["text"].mask.sum())
+
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
         """The probability of every tag for every token."""
         return {"tags": output.scores["tags"].softmax(dim=2)}

@@ -40,8 +40,14 @@ from elmo_bench.run.preparation import Prepared, find_lock, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, summarise_run
 from elmo_bench.run.tracking import Tracker, build_tracker
-from elmo_bench.training.memory import keep_freed_memory, pause_collection
+from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
+
+SMALLER_STEPS = (
+    "trainer.accumulate=4 computes every batch in four parts with the same gradients, "
+    "task.training.batch_size=N makes batches smaller, trainer.precision=bf16-mixed halves activations"
+)
+ENCODE_ELSEWHERE = "encoder.device=cpu encodes without the GPU"
 
 
 def run_job(config: RunConfig, log: Log) -> Outcome:
@@ -73,15 +79,16 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     started = time.perf_counter()
     directory = prepared.directory
     directory.mkdir(parents=True, exist_ok=True)
-    with pause_collection():
+    with pause_collection(), explain_exhaustion(ENCODE_ELSEWHERE):
         material = gather(config, prepared, log)
     gathered = time.perf_counter()
     facts = describe_facts(config, prepared, material)  # kept now: a run that resumes encodes nothing
     module = build_module(config, prepared, material.vocabularies)
     tracker.start(label_run(config, prepared), describe_run(config, prepared))
-    fitted = fit_module(module, config, prepared, material, tracker, log)
-    trained = time.perf_counter()
-    scores = evaluate(module, config, prepared, material)
+    with explain_exhaustion(SMALLER_STEPS):
+        fitted = fit_module(module, config, prepared, material, tracker, log)
+        trained = time.perf_counter()
+        scores = evaluate(module, config, prepared, material)
     seconds = {
         "gathering": gathered - started,
         "fitting": trained - gathered,
@@ -103,7 +110,8 @@ def build_module(config: RunConfig, prepared: Prepared, vocabularies: Vocabulari
     card = prepared.encoder.card if prepared.encoder else None
     injection = Injection(config.elmo, prepared.layers, card.dim if card else 0)
     head = prepared.task.build_head(vocabularies, injection.widths)
-    return TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed)
+    parts = config.trainer.accumulate
+    return TaskModule(head, injection, config.task.training, config.elmo.lam, config.seed, parts)
 
 
 def fit_module(

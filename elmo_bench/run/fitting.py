@@ -18,6 +18,7 @@ from elmo_bench.config import TrainerConfig, TrainingConfig
 from elmo_bench.run.batches import EvaluationBatches, TrainingBatches
 from elmo_bench.run.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.progress import Meter, spell_time
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import StopRequest, keep_handlers
 from elmo_bench.types import InterruptedRunError, Log, Prediction
@@ -57,7 +58,8 @@ def fit(module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, p
         return fit_in_one_pass(module, training, dev, plan)
     selection = Selection(plan, dev)
     checkpoints = CheckpointDirectory(plan.directory, plan.log)
-    callbacks: list[pl.Callback] = [selection, Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)]
+    safekeeping = Safekeeping(checkpoints, plan.trainer.checkpoint_seconds)
+    callbacks: list[pl.Callback] = [Progress(training, plan), selection, safekeeping]
     # A Lightning epoch is the interval between two evaluations.
     rounds = max(1, plan.most_updates // len(training))
     trainer = build_trainer(plan.trainer, callbacks, max_epochs=rounds)
@@ -123,6 +125,41 @@ def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epoch
 def as_loader(batches: TrainingBatches | EvaluationBatches) -> DataLoader[Any]:
     """A loader that passes on complete batches."""
     return DataLoader(batches, batch_size=None, num_workers=0)
+
+
+class Progress(pl.Callback):
+    """Steps, rate, and the time to the next dev score and to the cap."""
+
+    def __init__(self, training: TrainingBatches, plan: FitPlan) -> None:
+        self._training, self._plan = training, plan
+        self._meter: Meter | None = None  # of the first process
+        self._step = 0
+        self._loss = float("nan")
+
+    def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if trainer.is_global_zero:
+            last = (trainer.max_epochs or 1) * len(self._training)
+            self._meter = Meter(last, trainer.global_step, self._plan.log, left="at most {} left")
+
+    def on_train_batch_end(self, trainer: pl.Trainer, pl_module: pl.LightningModule, *rest: Any) -> None:
+        self._step, self._loss = trainer.global_step, float(rest[0]["loss"])
+        if self._meter:
+            self._meter.advance(self._describe)
+
+    def on_validation_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
+        if self._meter:
+            self._meter.clear()  # a row of the curve follows
+
+    def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
+        if self._meter:
+            self._meter.close()
+
+    def _describe(self) -> str:
+        assert self._meter
+        epoch, interval = self._step / self._training.epoch_length, len(self._training)
+        to_score = spell_time(self._meter.seconds_of(-self._step % interval))
+        rate = self._meter.rate
+        return f"epoch {epoch:.2f}, loss {self._loss:.4f}, {rate:.3g} steps/s, dev score in {to_score}"
 
 
 class Selection(pl.Callback):

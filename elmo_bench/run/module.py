@@ -14,7 +14,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 from elmo_bench.config import OptimiserConfig, TrainingConfig
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.run.batches import seed_at
-from elmo_bench.tensors import Batch, Head, HeadOutput
+from elmo_bench.tensors import Batch, Head, HeadOutput, cut_batch, share_parts
 from elmo_bench.types import BenchError, Prediction
 
 Scorer = Callable[[list[Prediction]], float]
@@ -25,7 +25,13 @@ class TaskModule(pl.LightningModule):
     """Fit one head on frozen representations."""
 
     def __init__(
-        self, head: Head, injection: Injection, settings: TrainingConfig, lam: float, seed: int
+        self,
+        head: Head,
+        injection: Injection,
+        settings: TrainingConfig,
+        lam: float,
+        seed: int,
+        parts: int = 1,  # of a batch, computed one after the other
     ) -> None:
         super().__init__()
         assert isinstance(head, nn.Module)
@@ -34,6 +40,7 @@ class TaskModule(pl.LightningModule):
         self._settings = settings
         self._lam = lam
         self._seed = seed
+        self._parts = parts
         self._losses: list[Tensor] = []
         self.dev_predictions: list[Prediction] = []  # batch after batch
 
@@ -46,6 +53,26 @@ class TaskModule(pl.LightningModule):
         torch.manual_seed(seed_at(self._seed, self.global_step))
 
     def training_step(self, batch: Batch, batch_idx: int) -> Tensor:
+        return self._loss(batch) if self._parts == 1 else self._accumulate(cut_batch(batch, self._parts))
+
+    def _accumulate(self, parts: list[Batch]) -> Tensor:
+        """The loss of a batch; of its gradient only the last part is left to compute."""
+        self.zero_grad()
+        *shares, last = share_parts(self.head, parts)
+        done = torch.zeros((), device=self.device)
+        for part, share in zip(parts, shares, strict=False):
+            loss = self._loss(part) * share
+            with torch.autocast(self.device.type, enabled=False):
+                self.trainer.strategy.backward(loss, None)
+            done += loss.detach()
+        return self._loss(parts[-1]) * last + done
+
+    def optimizer_zero_grad(self, *arguments: Any) -> None:
+        """Lightning calls this after `training_step`, where parts have left their gradients."""
+        if self._parts == 1:
+            super().optimizer_zero_grad(*arguments)
+
+    def _loss(self, batch: Batch) -> Tensor:
         loss: Tensor = self(batch).loss + self._lam * self.injection.penalty()
         if not torch.isfinite(loss):
             raise BenchError(

@@ -28,7 +28,15 @@ from elmo_bench.sweep.guard import guard
 from elmo_bench.sweep.jobs import SweepConfig, list_jobs
 from elmo_bench.sweep.keys import drop_foreign_keys
 from elmo_bench.sweep.kinds import JobKind
-from elmo_bench.sweep.outcomes import KILLED, JobEnd, conclude, launch_all, read_ends, write_end
+from elmo_bench.sweep.outcomes import (
+    KILLED,
+    JobEnd,
+    SweepStart,
+    conclude,
+    launch_all,
+    read_ends,
+    write_end,
+)
 from elmo_bench.sweep.plan import Plan, Target, describe_plan, describe_sum, plan_jobs
 from elmo_bench.sweep.printing import print_line
 from elmo_bench.types import InterruptedRunError
@@ -42,6 +50,7 @@ class Job:
 
     kind: JobKind[Any]
     directories: tuple[Path, ...]  # the user's directories; a new process does not know them
+    start: SweepStart
 
     def __call__(self, composed: DictConfig) -> None:
         for path in self.directories:
@@ -56,6 +65,8 @@ class Job:
             if end.is_busy:
                 print_line(f"{end.error}; this job comes again after the others")
         write_end(directory, end)
+        if not end.is_busy:
+            print_line(self.start.describe(directory.parent))
         # On one machine the signal is meant for the whole sweep; on a cluster only for this job.
         if end.exit_code == InterruptedRunError.exit_code and in_process:
             raise InterruptedRunError(end.error)
@@ -110,16 +121,17 @@ def _start(
     for job in plan.broken:
         print(f"error: {job.error}", file=sys.stderr, flush=True)
     for job in plan.done:
-        if job.target:
+        if job.target and not job.target.published:
             tidy(job.target.record.parent)
     for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
         write_end(directory / str(number), job.end())
+    start = SweepStart(len(plan.jobs), len(plan.done) + len(plan.broken), time.time())
     master = composer.load(
         kind.primary, [*of_hydra, f"hydra.sweep.dir={quote(str(directory))}"], RunMode.MULTIRUN
     )
     launcher = Plugins.instance().instantiate_launcher(
         hydra_context=HydraContext(config_loader=composer.loader, callbacks=Callbacks(master)),
-        task_function=Job(kind, own_directories()),
+        task_function=Job(kind, own_directories(), start),
         config=master,
     )
     in_process = _is_in_process(master.hydra)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import shutil
+import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
@@ -11,6 +12,7 @@ from pathlib import Path
 from hydra.errors import HydraException
 
 from elmo_bench.files import write_atomically
+from elmo_bench.training.progress import spell_time
 from elmo_bench.types import InterruptedRunError
 
 OUTCOME = "outcome.json"
@@ -32,6 +34,28 @@ class JobEnd:
 def write_end(directory: Path, end: JobEnd) -> None:
     """Write how a job ended to its directory in the sweep."""
     write_atomically(directory / OUTCOME, json.dumps(vars(end)).encode())
+
+
+@dataclass(frozen=True)
+class SweepStart:
+    """What a sweep had before it, to say how far it is."""
+
+    jobs: int  # of the whole plan
+    ended: int  # of them before the start: done earlier, or without a chance
+    time: float  # seconds since 1970
+
+    def describe(self, sweep: Path) -> str:
+        """How many jobs have ended, and when the others will have, if they take as long on average."""
+        ends = [end for directory in _job_directories(sweep) if (end := _read_end(directory))]
+        ended = [end for end in ends if end.error != KILLED and not end.is_busy]
+        failed = sum(end.exit_code != 0 for end in ended)
+        text = f"{len(ended)} of {self.jobs} jobs ended" + (f", {failed} failed" if failed else "")
+        left, new = self.jobs - len(ended), len(ended) - self.ended
+        if left <= 0 or new <= 0:
+            return text
+        seconds = (time.time() - self.time) / new * left
+        clock = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
+        return f"{text}; the other {left} take about {spell_time(seconds)}, until {clock}"
 
 
 Launch = Callable[[list[list[str]], int], object]

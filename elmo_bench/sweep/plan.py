@@ -13,6 +13,7 @@ from typing import Any
 
 from elmo_bench.config import RunConfig
 from elmo_bench.sweep.outcomes import JobEnd
+from elmo_bench.training.progress import spell_time
 from elmo_bench.types import BenchError
 
 Overrides = list[str]
@@ -28,6 +29,7 @@ class Target:
     done: bool
     group: str  # jobs of one group take about as long
     seconds: float | None  # as measured in similar earlier runs
+    published: bool = False  # done, and the record is a published one
     lock: Path | None = None  # of the process that executes the job, unless the job itself waits for it
 
 
@@ -94,10 +96,10 @@ def describe_plan(plan: Plan) -> str:
         if job.target is None:
             status = "cannot run"
         elif job.target.done:
-            status = "done"
+            status = "published" if job.target.published else "done"
         else:
             seconds = job.target.seconds
-            status = "missing, time unknown" if seconds is None else f"missing, {describe_time(seconds)}"
+            status = "missing, time unknown" if seconds is None else f"missing, ~{spell_time(seconds)}"
         own = " ".join(word for word in words if word not in shared)
         lines.append(f"  {status:22} {own}{f'  ({job.error})' if job.error else ''}")
     return "\n".join([*lines, *describe_sum(plan)])
@@ -110,12 +112,16 @@ def _without_plan(overrides: Overrides) -> Overrides:
 
 def describe_sum(plan: Plan) -> list[str]:
     """How many runs are done, missing, broken and duplicate, and the estimated hours of the missing ones."""
-    counts = [f"{len(plan.done)} done", f"{len(plan.missing)} missing"]
+    published = sum(job.target is not None and job.target.published for job in plan.done)
+    done = f"{len(plan.done)} done" + (f" ({published} published)" if published else "")
+    counts = [done, f"{len(plan.missing)} missing"]
     if plan.broken:
         counts.append(f"{len(plan.broken)} cannot run")
     if plan.repeated:
         counts.append(f"{plan.repeated} duplicate(s) dropped")
     lines = [f"{len(plan.jobs)} runs: {', '.join(counts)}"]
+    if published:
+        lines.append("a sweep does not repeat published runs; force=true does")
     known = [job.target.seconds for job in plan.missing if job.target and job.target.seconds is not None]
     unknown = Counter(job.target.group for job in plan.missing if job.target and job.target.seconds is None)
     if known:
@@ -125,10 +131,6 @@ def describe_sum(plan: Plan) -> list[str]:
         groups = ", ".join(f"{count} of {group}" for group, count in sorted(unknown.items()))
         lines.append(f"time unknown, because no similar run is recorded yet: {groups}")
     return lines
-
-
-def describe_time(seconds: float) -> str:
-    return f"~{seconds:.0f} s" if seconds < 100 else f"~{seconds / 60:.0f} min"
 
 
 def estimate_seconds(config: RunConfig) -> float | None:

@@ -50,6 +50,8 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.run.environment import describe_environment
 
+    if command.trainer.accumulate > 1:
+        raise UsageError("trainer.accumulate: only heads are trained in parts; lower bilm.batches.tokens")
     if command.vocabulary and command.start:
         raise UsageError("vocabulary: expected null with start=DIR, whose softmax has its own vocabulary")
     if command.vocabulary and not command.vocabulary.is_file():

@@ -36,11 +36,15 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
     from elmo_bench.plugins import load_task
-    from elmo_bench.records import read_record
+    from elmo_bench.records import RUN_RECORD, read_record
     from elmo_bench.run.preparation import find_lock, foresee
 
     directory = foresee(config, print_once)
-    record = directory / "result.json"
+    record = directory / RUN_RECORD
+    published = config.paths.records / config.task.name / f"{directory.name}.json"
+    is_published = not record.is_file() and published.is_file() and not config.force
+    if is_published:
+        record = published
     done = record.is_file() and not config.force
     if done:
         read_record(record)  # reports a damaged one
@@ -52,6 +56,7 @@ def locate_run(config: RunConfig) -> Target:
         done=done,
         group=config.task.name,
         seconds=estimate_seconds(config),
+        published=is_published,
         lock=find_lock(directory),
     )
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from pathlib import Path
 
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record, read_record
@@ -40,5 +41,5 @@ def _by_seed(records: Iterable[Record]) -> dict[int, float]:
 
 def _count_seeds(plan: Plan, condition: str) -> int:
     """The seeds of a condition in the whole plan, finished or not."""
-    directories = [job.target.record.parent.name for job in plan.jobs if job.target]
+    directories = [Path(job.target.key).name for job in plan.jobs if job.target]
     return sum(name.startswith(f"{condition}-s") for name in directories)

@@ -21,12 +21,13 @@ from elmo_bench.metrics.ratios import sum_counts
 from elmo_bench.run.batches import collate
 from elmo_bench.run.excerpts import excerpts_of
 from elmo_bench.task import AnyTask, Example, Rendering, Task
-from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
+from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic, cut_batch, share_parts
 from elmo_bench.types import Counts, Excerpt, Prediction, Scores, UsageError
 
 LAYERS, DIM, WORD_DIM = 3, 8, 6  # of the vectors that replace an encoder's, and of word vectors
 AT_LEAST = 8  # examples; with fewer, too many checks could pass by accident
 BATCH = 8
+PARTS_TOLERANCE = 1e-5  # of a gradient in float32, for a different order of summation
 TOLERANCE = 1e-9  # relative tolerance of a score, for a different order of summation
 
 
@@ -56,6 +57,7 @@ def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
             continue
         accepted += 1
         check_training(head, injection, batches)
+        check_parts(head, injection, batches[0])
         predictions = check_predictions(head, injection, batches, examples)
         check_state(task, head, vocabularies, injection, batches[0], where)
         check_company(task, head, injection, vocabularies, examples, predictions)
@@ -138,6 +140,33 @@ def check_training(head: Head, injection: Injection, batches: Sequence[Batch]) -
             reached = parameter.grad is not None and bool(parameter.grad.abs().sum() > 0)
             assert reached, f"elmo.where={place}: the loss does not depend on ELMo (no gradient at {name})"
     as_module(head).zero_grad()
+
+
+def check_parts(head: Head, injection: Injection, batch: Batch) -> None:
+    """A batch in parts (trainer.accumulate) has the gradients of the whole batch, but for the last bits."""
+    if head.fitting == "one_pass":
+        return
+    as_module(head).eval()  # dropout draws other numbers for a part
+    whole = gradients_of(head, injection, [batch])
+    for name, gradient in gradients_of(head, injection, cut_batch(batch, 3)).items():
+        far = float((gradient - whole[name]).abs().max()) if gradient.numel() else 0.0
+        assert far <= PARTS_TOLERANCE * max(1.0, float(whole[name].abs().max())), (
+            f"{name}: the gradient of a batch in three parts is {far:g} from that of the whole batch; if the "
+            "loss is no mean over examples, the head needs loss_weight() (elmo_bench.tensors.Weighted)"
+        )
+
+
+def gradients_of(head: Head, injection: Injection, parts: Sequence[Batch]) -> dict[str, torch.Tensor]:
+    """The gradient of every parameter, added up over the parts of a batch."""
+    module = nn.ModuleList([as_module(head), injection])
+    module.zero_grad()
+    for part, share in zip(parts, share_parts(head, parts), strict=True):
+        loss = head(injection(part.streams), part).loss * share
+        if loss.requires_grad:
+            cast(Any, loss).backward()
+    found = {name: value.grad for name, value in module.named_parameters() if value.grad is not None}
+    module.zero_grad()
+    return found
 
 
 def check_predictions(

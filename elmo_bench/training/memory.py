@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import ctypes
 import gc
+import re
 import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
+
+from elmo_bench.types import BenchError
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
@@ -27,6 +30,23 @@ def pause_collection() -> Iterator[None]:
     finally:
         if was_enabled:
             gc.enable()
+
+
+@contextmanager
+def explain_exhaustion(remedy: str) -> Iterator[None]:
+    """Within this block, a GPU without enough memory is an error that says what to change."""
+    import torch
+
+    try:
+        yield
+    except torch.OutOfMemoryError as error:
+        raise BenchError(f"the GPU is out of memory ({_first_sentence(str(error))}); {remedy}") from None
+
+
+def _first_sentence(message: str) -> str:
+    """CUDA says what it tried to allocate, and then much else."""
+    found = re.search(r"Tried to allocate [\d.]+ \w+", message)
+    return found[0] if found else message.partition("\n")[0]
 
 
 def keep_freed_memory() -> None:

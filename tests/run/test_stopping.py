@@ -74,7 +74,7 @@ def train(directory: Path, scores: Sequence[float], epochs: int = 100, **setting
         most_updates=epochs * batches.epoch_length,
         score=score,
         higher_is_better=True,
-        log=lambda _: None,
+        log=print,
         observe=lambda _: None,
     )
     module = TaskModule(ToyHead(), Injection(ELMO, (), 0), training, 0.0, 1)  # type: ignore[arg-type]

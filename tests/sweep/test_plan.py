@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import time
 from dataclasses import replace
 from pathlib import Path
 
@@ -13,7 +14,8 @@ from elmo_bench.hashing import hash_file, hash_files, hash_value
 from elmo_bench.records import write_record
 from elmo_bench.report.power import seeds_for
 from elmo_bench.sweep import gpus as slots
-from elmo_bench.sweep.outcomes import KILLED, JobEnd, launch_all, read_ends, write_end
+from elmo_bench.sweep import outcomes
+from elmo_bench.sweep.outcomes import KILLED, JobEnd, SweepStart, launch_all, read_ends, write_end
 from elmo_bench.sweep.plan import (
     Plan,
     PlannedJob,
@@ -23,6 +25,7 @@ from elmo_bench.sweep.plan import (
     plan_jobs,
     read_times,
 )
+from elmo_bench.sweep.runs import locate_run
 from elmo_bench.sweep.seeds import describe_seeds
 from elmo_bench.types import DataMissingError
 from tests.support.composition import run_config
@@ -44,7 +47,7 @@ def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:
     assert describe_plan(plan).splitlines() == [
         "  missing, ~30 s         short a",
         "  done                   done b",
-        "  missing, ~120 min      long c",
+        "  missing, ~2.0 h        long c",
         "  missing, time unknown  odd d",
         "  cannot run             broken e  (no such file)",
         "5 runs: 1 done, 3 missing, 1 cannot run, 1 duplicate(s) dropped",
@@ -153,6 +156,41 @@ def test_a_launcher_that_starts_nothing_is_not_asked_for_ever(tmp_path: Path) ->
     assert [end.error for end in read_ends(tmp_path)] == ["could not be launched: no such partition"] * 2
 
 
+def test_a_sweep_says_how_far_it_is_and_when_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    ends = {"7": JobEnd(["old"], 0, ""), "0": JobEnd(["a"], 0, ""), "1": JobEnd(["b"], 1, "no such file")}
+    for number, end in ends.items():
+        write_end(tmp_path / number, end)
+    write_end(tmp_path / "2", JobEnd(["c"], 1, KILLED))  # runs
+    write_end(tmp_path / "3", JobEnd(["d"], 1, "", is_busy=True))
+    monkeypatch.setattr(outcomes.time, "time", lambda: 1000.0)
+    monkeypatch.setattr(outcomes.time, "localtime", time.gmtime)
+    start = SweepStart(jobs=8, ended=1, time=400.0)
+    # Two jobs ended in 600 seconds, so five need 1500.
+    assert start.describe(tmp_path) == (
+        "3 of 8 jobs ended, 1 failed; the other 5 take about 25 min, until Thu 00:41"
+    )
+    assert SweepStart(3, 1, 400.0).describe(tmp_path) == "3 of 3 jobs ended, 1 failed"
+    assert SweepStart(4, 3, 400.0).describe(tmp_path) == "3 of 4 jobs ended, 1 failed"
+
+
+def test_a_published_record_of_the_same_run_is_done(tmp_path: Path) -> None:
+    config = run_config("task=ner", "elmo=none", "limit=5", root=tmp_path)
+    target = locate_run(config)
+    assert (target.done, target.published) == (False, False)
+    published = config.paths.records / "ner" / f"{Path(target.key).name}.json"
+    write_record(published, make_record("ner", 1, 20, NONE))
+    found = locate_run(config)
+    assert (found.done, found.published, found.record) == (True, True, published)
+    repeated = locate_run(run_config("task=ner", "elmo=none", "limit=5", "force=true", root=tmp_path))
+    assert (repeated.done, repeated.published, repeated.key) == (False, False, target.key)
+    plan = Plan((PlannedJob(["task=ner"], found),), 0)
+    assert describe_plan(plan).splitlines() == [
+        "  published              task=ner",
+        "1 runs: 1 done (1 published), 0 missing",
+        "a sweep does not repeat published runs; force=true does",
+    ]
+
+
 def test_each_process_of_a_sweep_has_a_gpu_of_its_own(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -186,9 +224,9 @@ def test_a_plan_says_how_many_seeds_a_gain_needs(tmp_path: Path) -> None:
     for record in records:
         path = tmp_path / f"{record.condition}-s{record.seed}" / "result.json"
         write_record(path, record)
-        done.append(PlannedJob([], Target(str(path), path, True, "ner", None)))
+        done.append(PlannedJob([], Target(str(path.parent), path, True, "ner", None)))
     fourth = tmp_path / f"{records[-1].condition}-s4" / "result.json"
-    plan = Plan((*done, PlannedJob([], Target(str(fourth), fourth, False, "ner", None))), 0)
+    plan = Plan((*done, PlannedJob([], Target(str(fourth.parent), fourth, False, "ner", None))), 0)
     (line,) = describe_seeds(plan)
     # Gains of 10, 12.5 and 10 points: a mean of 10.83 with a deviation of 1.44.
     assert line.startswith(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import sys
 import time
 from collections.abc import Callable
 from math import exp
@@ -11,16 +10,15 @@ from typing import Any
 import pytorch_lightning as pl
 import torch
 from torch import Tensor
-from tqdm import tqdm
 
 from elmo_bench.bilm.settings import LimitsConfig
 from elmo_bench.bilm.training.module import PretrainingModule
 from elmo_bench.bilm.training.perplexity import Figures
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.progress import Meter
 from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Log
 
-SECONDS_BETWEEN_LINES = 30.0  # where nobody watches a bar
 SMOOTHING = 0.98  # of the training loss that is shown
 
 
@@ -118,21 +116,22 @@ class Curve(pl.Callback):
 
 
 class Progress(pl.Callback):
-    """A bar on a terminal; elsewhere a line now and then."""
+    """Steps, rate, loss and the time to the end or to a limit."""
 
     def __init__(self, limits: LimitsConfig, log: Log) -> None:
         self._limits, self._log = limits, log
-        self._bar: tqdm[None] | None = None
+        self._meter: Meter | None = None  # of the first process
         self._loss: float | None = None
-        self._start = self._told = 0.0
-        self._tokens = self._first_step = 0
+        self._start = 0.0
+        self._tokens = 0
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         assert isinstance(pl_module, PretrainingModule)
-        self._start = self._told = time.monotonic()
-        self._first_step = trainer.global_step
-        if trainer.is_global_zero and sys.stderr.isatty():
-            self._bar = tqdm(total=pl_module.steps, initial=trainer.global_step, unit="step", leave=False)
+        self._start = time.monotonic()
+        if trainer.is_global_zero:
+            last = min(pl_module.steps, self._limits.steps or pl_module.steps)
+            seconds = None if self._limits.minutes is None else 60 * self._limits.minutes
+            self._meter = Meter(last, trainer.global_step, self._log, seconds)
 
     def on_train_batch_end(
         self, trainer: pl.Trainer, pl_module: pl.LightningModule, outputs: Any, batch: Any, batch_idx: int
@@ -141,34 +140,18 @@ class Progress(pl.Callback):
         loss = float(outputs["loss"]) / pl_module.config.descent.loss_scale
         self._loss = loss if self._loss is None else SMOOTHING * self._loss + (1 - SMOOTHING) * loss
         self._tokens += batch.predictions
-        now = time.monotonic()
-        if self._bar is not None:
-            self._bar.set_postfix_str(self._describe(now), refresh=False)
-            self._bar.update()
-        elif trainer.is_global_zero and now - self._told >= SECONDS_BETWEEN_LINES:
-            self._told = now
-            left = self._seconds_left(now, trainer.global_step, pl_module.steps)
-            self._log(
-                f"step {trainer.global_step} of {pl_module.steps}: {self._describe(now)}, "
-                f"{left / 60:.0f} min left"
-            )
+        if self._meter:
+            self._meter.advance(self._describe)
 
     def teardown(self, trainer: pl.Trainer, pl_module: pl.LightningModule, stage: str) -> None:
-        if self._bar is not None:
-            self._bar.close()
+        if self._meter:
+            self._meter.close()
 
-    def _describe(self, now: float) -> str:
+    def _describe(self) -> str:
         assert self._loss is not None
-        rate = self._tokens / max(now - self._start, 1e-9)
+        rate = self._tokens / max(time.monotonic() - self._start, 1e-9)
         perplexity = exp(min(self._loss, 50))
         return f"{rate:,.0f} tokens/s, loss {self._loss:.3f}, perplexity in training {perplexity:.1f}"
-
-    def _seconds_left(self, now: float, step: int, steps: int) -> float:
-        last = min(steps, self._limits.steps or steps)
-        left = (last - step) * (now - self._start) / max(1, step - self._first_step)
-        if self._limits.minutes is not None:
-            left = min(left, self._start + 60 * self._limits.minutes - now)
-        return max(0.0, left)
 
 
 class Watch(pl.Callback):

@@ -50,10 +50,12 @@ from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.files import remove, try_lock, waiting_lock, write_atomically
 from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
-from elmo_bench.training.memory import keep_freed_memory
+from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import keep_handlers
 from elmo_bench.types import DamagedFileError, Log, UsageError
+
+SMALLER_STEPS = "lower bilm.batches.tokens (of streams: bilm.batches.rows) or bilm.negatives"
 
 
 @dataclass(frozen=True)
@@ -213,7 +215,8 @@ def _train(run: Pretraining, identity: str, log: Log) -> None:
     )
     characters = CharacterTable(text.types, model.bilm.options.maximum_characters)
     module = PretrainingModule(model.bilm, model.softmax, config, steps, run.config.seed, characters)
-    finished_steps = _fit(run, module, reader, curve, log)
+    with explain_exhaustion(SMALLER_STEPS):
+        finished_steps = _fit(run, module, reader, curve, log)
     if not module.is_writer:
         return
     if curve.best_row is not None:
