@@ -46,11 +46,18 @@ def _find_weights(directory: Path) -> Path:
 
 def _find_options(directory: Path, weights: Path) -> Path:
     """options.json, or the published pair of names: <stem>_options.json next to <stem>_weights.hdf5."""
-    paired = directory / f"{weights.stem.removesuffix('weights')}options.json"
-    for path in (paired, directory / OPTIONS_FILE):
+    for path in (pair_options(directory / weights.name), directory / OPTIONS_FILE):
         if path.is_file():
             return path
     raise DataMissingError(f"{directory}: expected {OPTIONS_FILE} next to {weights.name}, got none")
+
+
+def pair_options(weights: Path) -> Path:
+    """elmo_options.json for elmo_weights.hdf5; otherwise options.json."""
+    stem = weights.stem
+    return weights.with_name(
+        f"{stem.removesuffix('weights')}{OPTIONS_FILE}" if stem.endswith("weights") else OPTIONS_FILE
+    )
 
 
 def expected_shapes(options: BilmOptions) -> Shapes:

@@ -21,12 +21,14 @@ LAUNCHERS = {  # Hydra parses their arguments, including --help
 }
 COMMANDS = {  # in the order of first use
     "tasks": "list the tasks, their corpora, and which of them are available",
+    "prepare": "join a licensed download into the files that a task reads",
     "doctor": "check this machine and this installation, and suggest remedies",
     "validate": "check the data, weights and configuration of a run before any computing",
     "score": "compare predictions with gold exactly as a task's official scorer does",
     "conll": "write a run's coreference predictions as a CoNLL-2012 file, for the reference scorer",
     "embed": "write the vectors of a file of sentences",
     "neighbours": "nearest neighbours of a word in context, and in GloVe",
+    "export": "write a biLM in the published layout, for bilm-tf, AllenNLP and simple_elmo",
     "predict": "apply a finished run to a new file",
     "ensemble": "score the mean of the probabilities of several runs",
     "publish": "copy records of finished runs to results/records",

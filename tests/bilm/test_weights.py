@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from elmo_bench.bilm.files import export_arrays, load_bilm, save_bilm
 from elmo_bench.bilm.layout import expected_shapes, find_model, write_options
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
+from elmo_bench.cli.main import main
 from elmo_bench.types import BenchError, DamagedFileError, DataError, DataMissingError, UsageError
 
 OPTIONS = BilmOptions(
@@ -74,6 +76,30 @@ def test_model_to_hdf5_to_safetensors_to_model_is_exact(tmp_path: Path, options:
     assert all(np.array_equal(back[name], arrays[name]) for name in arrays)
     for name, parameter in _model(options).named_parameters():
         assert torch.equal(parameter, model.get_parameter(name))
+
+
+def test_export_writes_what_other_programs_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    save_bilm(_model(), tmp_path / "model", is_half=True)
+    file = tmp_path / "elmo_weights.hdf5"
+    assert main(["export", str(tmp_path / "model"), str(file)]) == 0
+    assert capsys.readouterr().out == f"wrote {file} and {tmp_path / 'elmo_options.json'}\n"
+    with h5py.File(file) as written:
+        for name, shape in expected_shapes(OPTIONS).items():
+            assert (written[name].shape, written[name].dtype) == (shape, np.float32)
+    options = json.loads((tmp_path / "elmo_options.json").read_text())
+    assert options["char_cnn"]["n_characters"] == 262
+    exported, model = (export_arrays(load_bilm(*find_model(path))) for path in (file, tmp_path / "model"))
+    assert all(np.array_equal(exported[name], model[name]) for name in model)
+    assert main(["export", str(tmp_path / "model"), str(file)]) == 2
+    assert "there is a file already" in capsys.readouterr().err
+    assert main(["export", str(tmp_path / "model"), str(tmp_path / "weights.bin")]) == 2
+
+
+def test_export_says_what_allennlp_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    options = OPTIONS.model_copy(update={"filters": ((1, 6),)})
+    save_bilm(_model(options), tmp_path)
+    assert main(["export", str(tmp_path), str(tmp_path / "small_weights.h5")]) == 0
+    assert "note: this model has no projection after the convolutions" in capsys.readouterr().out
 
 
 def test_half_precision_weights_widen_and_stay_the_same_when_saved_again(tmp_path: Path) -> None:

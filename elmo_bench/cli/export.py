@@ -1,0 +1,48 @@
+"""`python -m elmo_bench export`: a biLM as a weight file in the published layout."""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+from elmo_bench.types import UsageError
+
+HELP = """write a biLM as the weight file and the options file that bilm-tf, AllenNLP and simple_elmo read
+
+MODEL is a directory with options.json and weights, or the weight file. The weights are written as float32 in
+HDF5, the options next to FILE: to elmo_options.json for elmo_weights.hdf5, otherwise to options.json."""
+EXAMPLE = "python -m elmo_bench export results/models/small elmo_weights.hdf5"
+
+SUFFIXES = (".hdf5", ".h5")
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """The model and the file to write."""
+    parser.add_argument("model", type=Path, metavar="MODEL")
+    parser.add_argument("file", type=Path, metavar="FILE.hdf5")
+
+
+def run(arguments: argparse.Namespace) -> None:
+    """Write both files, and print what not every program reads."""
+    file: Path = arguments.file
+    if file.suffix not in SUFFIXES:
+        raise UsageError(f"{file}: expected a name that ends in {' or '.join(SUFFIXES)}")
+    from elmo_bench.bilm.array_files import write_arrays
+    from elmo_bench.bilm.files import export_arrays, load_bilm
+    from elmo_bench.bilm.layout import find_model, pair_options, write_options
+
+    options_file = pair_options(file)
+    for target in (file, options_file):
+        if os.path.lexists(target):
+            raise UsageError(f"{target}: there is a file already; choose another name or move it away")
+    model = load_bilm(*find_model(arguments.model))
+    write_arrays(file, export_arrays(model))
+    write_options(model.options, options_file)
+    print(f"wrote {file} and {options_file}")
+    for what, is_there in {
+        "after the convolutions (CNN_proj)": model.options.has_token_projection,
+        "of the LSTM's state (W_P_0)": model.options.has_state_projection,
+    }.items():
+        if not is_there:
+            print(f"note: this model has no projection {what}, without which AllenNLP cannot read it")
