@@ -329,7 +329,7 @@ class TrainerConfig(Config):
 
 
 class TrackingConfig(Config):
-    kind: Literal["off", "wandb"]
+    kind: Literal["off", "wandb", "csv", "tensorboard"]
     project: str = "elmo_bench"
     group: str | None = None
     tags: tuple[str, ...] = ()

@@ -41,10 +41,11 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Save workspace and report, or write their specification to a file."""
-    from elmo_bench.catalog import list_choices, list_tables, list_tasks
+    from elmo_bench.catalog import list_choices, list_tables, list_tasks, read_task
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
     from elmo_bench.run.tracking import has_wandb_key
+    from elmo_bench.sources import list_corpora
 
     if arguments.data not in (sources := list_choices("data")):
         raise UsageError(
@@ -52,7 +53,8 @@ def run(arguments: argparse.Namespace) -> None:
             f"(there are: {', '.join(sources)})"
         )
     project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
-    sections = plan_dashboard(list_tables(), list_tasks())
+    corpora = list_corpora([read_task(name) for name in list_tasks()], arguments.data)
+    sections = plan_dashboard(list_tables(), arguments.data, corpora)
     is_offline = os.environ.get("WANDB_MODE") in ("offline", "disabled")
     if not (arguments.offline or is_offline) and has_wandb_key():
         from elmo_bench.dashboard.saving import save

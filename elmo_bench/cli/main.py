@@ -38,6 +38,7 @@ COMMANDS = {  # in the order of first use
     "compare": "paired tests of two runs or groups of runs",
     "choose": "the learning rate of every encoder, by dev scores alone",
     "dashboard": "the ablations as a workspace and a report of Weights & Biases",
+    "track": "send finished runs to Weights & Biases",
     "store": "list or clean what the encoder has computed",
 }
 

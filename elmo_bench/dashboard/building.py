@@ -72,8 +72,8 @@ def build_grid(wr: Any, project: Project, section: SectionPlan, task: str) -> An
     """The panels of one section for the runs of one task."""
     runs = wr.Runset(entity=project.entity, project=project.name, name=task, filters=project.filters(task))
     panels = []
-    for number, plan in enumerate(section.panels):
-        panel = build_panel(wr, plan, f"{task}: {plan.title}")
+    for number, plan in enumerate(plan for plan in section.panels if plan.task == task):
+        panel = build_panel(wr, plan, plan.title)
         row, column = divmod(number * WIDTH, COLUMNS)
         panel.layout = wr.Layout(x=column, y=row * HEIGHT, w=WIDTH, h=HEIGHT)
         panels.append(panel)

@@ -38,7 +38,7 @@ from elmo_bench.run.module import TaskModule
 from elmo_bench.run.outcome import CHECKPOINTS, Outcome, tidy
 from elmo_bench.run.preparation import Prepared, find_lock, prepare
 from elmo_bench.run.speed import describe_encoder
-from elmo_bench.run.tracked import describe_run, label_run, summarise_run
+from elmo_bench.run.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
 from elmo_bench.run.tracking import Tracker, build_tracker
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
@@ -84,7 +84,8 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
     gathered = time.perf_counter()
     facts = describe_facts(config, prepared, material)  # kept now: a run that resumes encodes nothing
     module = build_module(config, prepared, material.vocabularies)
-    tracker.start(label_run(config, prepared), describe_run(config, prepared))
+    tracked = track_prepared(config, prepared)
+    tracker.start(label_run(tracked), describe_run(tracked))
     with explain_exhaustion(SMALLER_STEPS):
         fitted = fit_module(module, config, prepared, material, tracker, log)
         trained = time.perf_counter()
@@ -119,6 +120,7 @@ def fit_module(
 ) -> Fit:
     """Train on the training set and choose the weights by dev score."""
     task, settings = prepared.task, config.task.training
+    tracked = track_prepared(config, prepared)
     training = TrainingBatches(
         material.indexed["train"],
         material.layers["train"],
@@ -132,7 +134,7 @@ def fit_module(
         return task.score(count(prepared, material, "dev", predictions))[task.metric]
 
     def observe(row: dict[str, float]) -> None:
-        tracker.log(row)
+        tracker.log(name_row(tracked, row))
         log("  ".join([f"epoch {row['epoch']:5.4g}", *_columns(row, task.metric)]))
 
     plan = FitPlan(

@@ -10,6 +10,7 @@ from __future__ import annotations
 import json
 import os
 import secrets
+import shutil
 import signal
 import subprocess
 import sys
@@ -29,6 +30,7 @@ NO_ANSWER = "no answer within {seconds:.0f} s"
 OFFLINE_MARK = "tracking-is-offline"  # a file in the directory of a sweep
 
 _shared_directory: Path | None = None  # of the sweep to which this process belongs
+_experiment: str | None = None  # the name of the sweep's experiment
 
 
 class TrackingError(BenchError):
@@ -42,6 +44,7 @@ class RunLabel:
     name: str
     group: str  # runs that differ only in the seed share a group, so that dashboards average over seeds
     tags: tuple[str, ...]
+    id: str | None = None  # of W&B; a run that is sent twice under one id is there once
 
 
 class Tracker(Protocol):
@@ -95,7 +98,7 @@ class WandbTracker:
             "name": label.name,
             "config": dict(config),
             "dir": str(self._directory),
-            "id": secrets.token_hex(4),
+            "id": label.id or secrets.token_hex(4),
         }
         self._events = [{"start": arguments, "program": sys.argv[0]}]
         self._launch()
@@ -174,6 +177,38 @@ class WandbTracker:
         self._launch()
 
 
+class LoggerTracker:
+    """One of Lightning's loggers that write files, in the run directory."""
+
+    def __init__(self, kind: str, directory: Path) -> None:
+        self._directory = directory / kind
+        self._kind = kind
+        self._logger: Any = None
+        self._step = 0
+
+    def start(self, label: RunLabel, config: Mapping[str, Any]) -> None:
+        from pytorch_lightning import loggers
+
+        shutil.rmtree(self._directory, ignore_errors=True)  # of an interrupted session; its rows come again
+        kind = {"csv": loggers.CSVLogger, "tensorboard": loggers.TensorBoardLogger}[self._kind]
+        self._logger = kind(self._directory.parent, name=self._kind, version="")
+        self._logger.log_hyperparams({"name": label.name, "group": label.group, **config})
+
+    def log(self, values: Mapping[str, float]) -> None:
+        self._step = int(values.get("step", 0))
+        self._logger.log_metrics(dict(values), step=self._step)
+        self._logger.save()
+
+    def finish(self, summary: Mapping[str, Any]) -> None:
+        numbers = {name: float(value) for name, value in summary.items() if value is not None}
+        self._logger.log_metrics(numbers, step=self._step)
+        self._logger.finalize("success")
+
+    def close(self) -> None:
+        if self._logger is not None:
+            self._logger.save()
+
+
 class SafeTracker:
     """Wraps a tracker and turns its failures into warnings."""
 
@@ -209,13 +244,24 @@ def build_tracker(config: TrackingConfig, directory: Path, log: Log) -> Tracker:
     """The configured tracker."""
     if config.kind == "off":
         return NoTracker()
-    return SafeTracker(WandbTracker(config, directory, log), log)
+    if config.kind == "wandb":
+        return SafeTracker(WandbTracker(config, directory, log), log)
+    return SafeTracker(LoggerTracker(config.kind, directory), log)
 
 
-def share_outages(directory: Path) -> None:
-    """Let the runs of a sweep, which may be in several processes, pay for a failing server only once."""
-    global _shared_directory
-    _shared_directory = directory
+def join_sweep(directory: Path, experiment: str | None = None) -> None:
+    """Let the runs of this process, one of several perhaps, be tracked as runs of a sweep.
+
+    They have its name, and pay for a failing server only once.
+    """
+    global _shared_directory, _experiment
+    _shared_directory, _experiment = directory, experiment
+
+
+def find_sweep() -> dict[str, str]:
+    """The names of the sweep and of its experiment, as far as there are any."""
+    names = {"sweep": _shared_directory.name if _shared_directory else None, "experiment": _experiment}
+    return {key: name for key, name in names.items() if name}
 
 
 def mark_offline(reason: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_bench.config import CorpusConfig, PathsConfig, TaskConfig, read_config
@@ -16,6 +17,16 @@ def read_corpora(task: TaskConfig, source: str) -> tuple[str, dict[str, CorpusCo
     return default, {
         name: read_config(CorpusConfig, entry, f"{where}.{name}") for name, entry in entries.items()
     }
+
+
+def list_corpora(tasks: Iterable[TaskConfig], source: str) -> dict[str, tuple[str, ...]]:
+    """The corpora that a source has for each task, the default first."""
+    found = {}
+    for task in tasks:
+        if source in task.sources:
+            default, corpora = read_corpora(task, source)
+            found[task.name] = (default, *(name for name in corpora if name != default))
+    return found
 
 
 def locate(corpus: CorpusConfig, source: str, paths: PathsConfig) -> dict[str, tuple[Path, ...]]:

@@ -21,7 +21,7 @@ from elmo_bench.directories import add_directory, own_directories
 from elmo_bench.files import waiting_lock
 from elmo_bench.output import outlive_output
 from elmo_bench.run.outcome import tidy
-from elmo_bench.run.tracking import share_outages
+from elmo_bench.run.tracking import join_sweep
 from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
 from elmo_bench.sweep.guard import guard
@@ -42,6 +42,7 @@ from elmo_bench.sweep.printing import print_line
 from elmo_bench.types import InterruptedRunError
 
 IN_PROCESS = "BasicLauncher"
+EXPERIMENT_CHOICE = "+experiment="
 
 
 @dataclass(frozen=True)
@@ -57,7 +58,8 @@ class Job:
             add_directory(path)
         hydra = HydraConfig.get()
         overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
-        share_outages(directory.parent)
+        chosen = [word.partition("=")[2] for word in overrides if word.startswith(EXPERIMENT_CHOICE)]
+        join_sweep(directory.parent, chosen[-1] if chosen else None)
         in_process = _is_in_process(hydra)
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         with outlive_output():

@@ -3,22 +3,26 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 
 import pytest
 
-from elmo_bench.catalog import list_tables
+from elmo_bench.catalog import list_tables, read_task
 from elmo_bench.cli.main import main
 from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig
 from elmo_bench.dashboard.building import Project, specify
 from elmo_bench.dashboard.plan import plan_dashboard
 from elmo_bench.records import read_records
+from elmo_bench.report.series import row_scores, rows_of, scope_of
 from elmo_bench.run.tracked import summarise_run
+from elmo_bench.sources import list_corpora
 from tests.conftest import PROJECT
 from tests.support.composition import TASKS, run_config
 
-SECTIONS = plan_dashboard(list_tables(), TASKS)
+CORPORA = list_corpora([read_task(name) for name in TASKS], "sample")
+SECTIONS = plan_dashboard(list_tables(), "sample", CORPORA)
 
 
 @pytest.fixture
@@ -72,17 +76,66 @@ def test_the_report_has_a_grid_for_every_task_of_every_section() -> None:
     blocks = specify(Project("", "project", "open", "paper"), SECTIONS)["report"]["blocks"]
     grids = [block for block in blocks if block["type"] == "panel-grid"]
     assert len(grids) == sum(len(section.tasks) for section in SECTIONS)
-    panels = sum(len(section.tasks) * len(section.panels) for section in SECTIONS)
+    panels = sum(len(section.panels) for section in SECTIONS)
     assert sum(len(grid["metadata"]["panelBankSectionConfig"]["panels"]) for grid in grids) == panels
 
 
+@pytest.mark.parametrize("source", ["sample", "open", "paper", "files"])
+def test_no_panel_mixes_tasks_corpora_or_sources(source: str) -> None:
+    corpora = list_corpora([read_task(name) for name in TASKS], source)
+    sections = plan_dashboard(list_tables(), source, corpora)
+    scopes = {f"{task}/{source}/{name}" for task, names in corpora.items() for name in names}
+    for section in sections:
+        for panel in section.panels:
+            (found,) = {"/".join(metric.split("/")[:3]) for metric in panel.metrics}
+            assert found in scopes and found.startswith(f"{panel.task}/")
+    shown = {"/".join(panel.metrics[0].split("/")[:3]) for section in sections for panel in section.panels}
+    assert shown == scopes  # further corpora have panels, too
+
+
+def test_the_panels_of_two_tables_differ() -> None:
+    panels = [panel.metrics for section in SECTIONS for panel in section.panels if panel.kind == "bars"]
+    assert len(set(panels)) == len(panels)
+    (second,) = [section for section in SECTIONS if section.title == "Table 2: which layers"]
+    (third,) = [section for section in SECTIONS if section.title == "Table 3: where ELMo enters"]
+    assert second.panels[0].group_by == third.panels[0].group_by == "encoder_name"
+    assert not set(second.panels[0].metrics) & set(third.panels[0].metrics)
+
+
+@pytest.mark.parametrize("name", sorted(list_tables()))
+def test_the_rows_of_a_table_have_different_names(name: str) -> None:
+    table = list_tables()[name]
+    shown = [row for row in table.rows if row.elmo is not None and not row.ensemble]
+    if table.kind == "scores":
+        assert len(rows_of(table)) == len(shown)
+    assert all(re.fullmatch(r"[a-z0-9_]+", short) for short in rows_of(table))
+
+
+def test_published_runs_fill_the_rows_of_tables_that_they_belong_to() -> None:
+    tables = list_tables()
+    rows = [row_scores(record, tables) for _, record in read_records(PROJECT / "results" / "records")]
+    filled = {name for found in rows for name in found}
+    names = ("baseline", "last_layer_only", "all_layers_1", "all_layers_0_001")
+    assert {f"srl/sample/world/table2/{name}" for name in names} <= filled
+    assert {f"srl/sample/world/table3/{name}" for name in ("input_only", "output_only")} <= filled
+    in_both = [found for found in rows if {key.split("/")[3] for key in found} >= {"table2", "table3"}]
+    assert in_both  # such as the baseline: the rows of both tables have its score
+    for found in in_both:
+        assert len({value for key, value in found.items() if key.split("/")[3] in ("table2", "table3")}) == 1
+
+
 def test_panels_name_only_what_a_run_reports() -> None:
-    """A summary of published runs and the columns of a learning curve have all that is drawn."""
-    known = {"dev", "loss", "epoch"}
-    for _, record in read_records(PROJECT / "results" / "records"):
-        known |= summarise_run(record).keys()
-    drawn = {name for section in SECTIONS for panel in section.panels for name in panel.metrics}
-    assert {name for name in drawn if "output" not in name} <= known
+    """Summaries of published runs and the rows of their curves have what is drawn."""
+    records = [record for _, record in read_records(PROJECT / "results" / "records")]
+    known = {name for record in records for name in summarise_run(record)}
+    known |= {f"{scope_of(record)}/{key}" for record in records for row in record.curve for key in row}
+    kinds = {name.split("/", 3)[-1] for name in known if name.count("/") > 2}
+    tables = list_tables()
+    for section in SECTIONS:
+        for panel in section.panels:
+            of_rows = [name for name in panel.metrics if name.split("/")[3] in tables]
+            for name in set(panel.metrics) - set(of_rows):
+                assert name.split("/", 3)[-1] in kinds or "/elmo/output/" in name, name
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,9 @@ def test_it_is_in_the_report_with_its_baseline(tmp_path: Path) -> None:
 
 
 def test_it_is_in_the_dashboard(tmp_path: Path, capsys: Output) -> None:
-    assert main(["dashboard", "--offline", "--output", str(tmp_path / "dashboard.json")]) == 0
+    assert (
+        main(["dashboard", "--data", "open", "--offline", "--output", str(tmp_path / "dashboard.json")]) == 0
+    )
     assert "Moods: which layers  (mood)" in capsys.readouterr().out
 
 

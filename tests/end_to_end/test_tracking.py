@@ -20,7 +20,14 @@ def test_an_offline_run_changes_nothing(world: Path, tmp_path: Path) -> None:
     (log,) = result.parent.glob("wandb/offline-run-*/run-*.wandb")
     tracked = read_record(result)
     told = log.read_bytes()  # the records of the log hold text as it is
-    for text in (f"ner-{tracked.condition}", "baseline", "size:sample", "dev/score", "test/score"):
+    for text in (
+        f"ner-{tracked.condition}",
+        "baseline",
+        "size:sample",
+        "trial/ner/sample/world/dev/score",
+        "trial/ner/sample/world/dev",
+        "test/score",
+    ):
         assert text.encode() in told
 
     code, _, errors = finish(*RUN, f"paths.runs={tmp_path / 'untracked'}", *places(tmp_path)[1:])

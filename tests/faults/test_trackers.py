@@ -10,7 +10,7 @@ import pytest
 
 from elmo_bench.config import TrackingConfig
 from elmo_bench.run import tracking
-from elmo_bench.run.tracking import RunLabel, WandbTracker, share_outages
+from elmo_bench.run.tracking import RunLabel, WandbTracker, join_sweep
 from tests.support.servers import FAILURES, TrackerServer, tracker_server
 
 IMPATIENT = 1.5  # seconds; less than a server may take in earnest
@@ -93,7 +93,7 @@ def test_a_server_that_dies_in_the_middle_does_not_hold_the_end_up(
 
 def test_a_sweep_pays_once(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(tracking, "SERVER_SECONDS", IMPATIENT)
-    share_outages(tmp_path)
+    join_sweep(tmp_path)
     said: list[str] = []
     with tracker_server("500") as server:
         use(server, monkeypatch)
