@@ -134,6 +134,7 @@ class TableConfig(Config):
     position: float = 100  # in the report: lowest first
     title: str
     about: str = ""  # the question that the table answers, in words
+    aside: bool = False  # no part of the paper: the page folds it
     split: Literal["dev", "test"] = "test"
     paper: str | None = None  # name of the table in elmo_bench/report/paper_results.json
     all_systems: bool = False  # show every row of the paper's table; it has one task

@@ -11,6 +11,7 @@ from elmo_bench.report.encoders import build_encoders
 from elmo_bench.report.ensembles import name_not_shown
 from elmo_bench.report.figures import layer_weights, learning_curves
 from elmo_bench.report.finding_rows import build_findings
+from elmo_bench.report.forests import build_gains
 from elmo_bench.report.further import build_further
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
@@ -41,8 +42,9 @@ NOTES = (
     "Percent of the error: the gain divided by what the baseline had wrong.",
     "Paper's numbers are those of Peters et al. 2018 (arXiv 1802.05365 v2); unverified ones are from memory "
     "or a second-hand source. Gains in its column are differences of its rounded numbers.",
-    "Numbers of different sources, sizes, corpora of a task or encoders never share a table, except in the "
-    "tables that compare encoders, and in rows that name their encoder.",
+    "Numbers of different sources, sizes or encoders never share a table, except in the tables that compare "
+    "encoders, and in rows that name their encoder. Where a table has several corpora, every row names its "
+    "own, and gains are over runs on the same corpus.",
 )
 
 
@@ -58,7 +60,7 @@ CURVES_AT = 12  # after Figure 2
 
 
 def assemble(inputs: ReportInputs) -> Report:
-    """Every table and figure in the order of the paper, and last the runs that none of them shows."""
+    """Findings, gains, the paper's tables and figures in its order, and last the runs that none shows."""
     placed: list[tuple[float, Section]] = [(CURVES_AT, learning_curves(inputs))]
     for name, table in sorted(inputs.tables.items(), key=lambda item: (item[1].position, item[0])):
         if table.kind == "scores":
@@ -72,8 +74,10 @@ def assemble(inputs: ReportInputs) -> Report:
     sections = [section for _, section in sorted(placed, key=lambda item: (item[0], item[1].name))]
     if further := build_further(inputs):
         sections.append(further)
-    if inputs.families:
-        sections.insert(0, build_findings(inputs))
+    opening = [build_findings(inputs)] if inputs.families else []
+    if gains := build_gains(inputs):
+        opening.append(gains)
+    sections = [*opening, *sections]
     problems = (*inputs.published.problems, *name_not_shown(inputs))
     warnings = (*problems, *inputs.warnings, *inputs.referee.problems)
     return Report(summarise_published(inputs), tuple(sections), warnings, NOTES)

@@ -10,6 +10,7 @@ from elmo_bench.records import Record
 from elmo_bench.report.comparison import Comparison, Run
 from elmo_bench.report.convergence import MARK, speed_of, spell_capped
 from elmo_bench.report.inference import SEEDS_NEEDED, adjust_holm
+from elmo_bench.report.inputs import ShownTask
 from elmo_bench.report.model import Cell
 from elmo_bench.report.statistics import Spread, spread
 
@@ -21,6 +22,21 @@ Row = tuple[Cell, ...]
 
 def text(*lines: str) -> Cell:
     return Cell(tuple(lines))
+
+
+def task_cell(task: ShownTask, corpus: str = "") -> Cell:
+    """The heading of a task's rows, with the corpus where a table has several."""
+    return Cell(tuple(filter(None, [task.title, corpus])), task=task.title)
+
+
+def encoder_cell(name: str) -> Cell:
+    """The heading of an encoder's row."""
+    return Cell((name,), encoder=name)
+
+
+def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:
+    """What a cell calls the runs that it shows."""
+    return tuple(f"{run.record.condition}-s{run.seed}" for run in runs)
 
 
 def paper_cell(entry: Any) -> Cell:
@@ -75,9 +91,8 @@ def score_cell(runs: Sequence[Run], split: str, statistics: Mapping[str, str] | 
 
 def measured_cell(found: Spread, runs: Sequence[Run], lines: tuple[str, ...]) -> Cell:
     """A number measured in several runs, with a mark if any of them met its cap."""
-    names = tuple(f"{run.record.condition}-s{run.seed}" for run in runs)
     marks = marks_of(run.record for run in runs)
-    return Cell(lines, "score", found.mean, found.deviation, found.count, marks, names)
+    return Cell(lines, "score", found.mean, found.deviation, found.count, marks, name_runs(runs))
 
 
 def marks_of(records: Iterable[Record]) -> tuple[str, ...]:

@@ -9,6 +9,7 @@ from statistics import mean
 
 from elmo_bench.config import FindingConfig
 from elmo_bench.records import PerplexityRecord, Record
+from elmo_bench.report.cells import name_runs
 from elmo_bench.report.claims import Sides
 from elmo_bench.report.comparison import Referee, Run, differences_of
 from elmo_bench.report.convergence import met_cap, passing_of
@@ -49,7 +50,7 @@ def measure_score(finding: FindingConfig, sides: Sides, referee: Referee) -> Eff
         converged=_converged(run.record for pair in pairs for run in pair),
         first=mean_before,
         second=mean_after,
-        runs=_names([run for pair in pairs for run in pair]),
+        runs=name_runs([*(run for _, run in pairs), *(run for run, _ in pairs)]),
     )
     if not all(found.converged):
         return found  # nothing is concluded from its numbers
@@ -119,12 +120,8 @@ def _over_seeds(
     """An effect of which every seed has one value."""
     converged = _converged(run.record for run in runs)
     estimate = student(values) if all(converged) else None
-    return Effect(mean(values), tuple(seeds), converged, first, second, estimate, _names(runs))
+    return Effect(mean(values), tuple(seeds), converged, first, second, estimate, name_runs(runs))
 
 
 def _converged(records: Iterable[Record]) -> tuple[bool, ...]:
     return tuple(not met_cap(record) for record in records)
-
-
-def _names(runs: Sequence[Run]) -> tuple[str, ...]:
-    return tuple(f"{run.record.condition}-s{run.seed}" for run in runs)

@@ -8,21 +8,30 @@ from math import log10
 from typing import Any
 
 from elmo_bench.config import TableConfig
-from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
-from elmo_bench.report.cells import NO_RUN, NOTHING, PASSES, TESTS, adjust_tests, score_cell, text
+from elmo_bench.report.captions import caption_of, describe_sheet, facts_of, notes_of
+from elmo_bench.report.cells import (
+    NO_RUN,
+    NOTHING,
+    PASSES,
+    TESTS,
+    adjust_tests,
+    score_cell,
+    task_cell,
+    text,
+)
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.figures import build_nothing, explain_sign, sign
 from elmo_bench.report.inputs import ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Figure, Section, Table
 from elmo_bench.report.paper import lookup
-from elmo_bench.report.published import BASELINE, PAPER, Block, TaskRuns, Wanted
+from elmo_bench.report.published import BASELINE, PAPER, Sheet, TaskRuns, Wanted
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Line, draw_lines, linear_axis, log_axis
-from elmo_bench.report.tables import UNTESTED, command_for, compare_cells
+from elmo_bench.report.tables import UNTESTED, commands_for, compare_cells
 
 FIGURE = ("figures", "figure1_sample_efficiency_dev")
 COLUMNS = (
-    "Task", "Training examples", "Baseline", "+ ELMo", "Paper's gain", "Gain", "95 % interval", TESTS, PASSES,
+    "Task", "Training examples", "Baseline", "+ ELMo", "Gain", "95 % interval", "Paper's gain", TESTS, PASSES,
 )  # fmt: skip
 REACH = 0.5  # decades between a point and a point of the paper, whose points are a decade apart
 
@@ -46,6 +55,19 @@ class Point:
 
 
 @dataclass(frozen=True)
+class Part:
+    """The points of one task on one corpus."""
+
+    task: ShownTask
+    corpus: str
+    points: list[Point]
+
+    def made(self, least: int) -> list[Point]:
+        """The points that have enough training examples."""
+        return [point for point in self.points if point.examples >= least]
+
+
+@dataclass(frozen=True)
 class PaperPoint:
     """A gain that the paper's figure prints, and the number of examples it is of."""
 
@@ -65,16 +87,22 @@ class PaperPoint:
 def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
     """Dev scores by number of training examples, and when ELMo passes the baseline's best."""
     tables, figures = [], []
-    for block in inputs.blocks(inputs.tasks):
-        found = {task.name: find_points(inputs.of_task(block, task)) for task in inputs.tasks.values()}
+    for sheet in inputs.sheets(inputs.tasks):
+        parts = [
+            Part(task, corpus, find_points(inputs.of_task(sheet.on(corpus), task)))
+            for task in inputs.tasks.values()
+            for corpus in inputs.corpora(sheet, task)
+        ]
         # a run on the whole training set alone is in the table of its experiment
-        found = {task: own for task, own in found.items() if len(own) > 1 or (own and task in table.tasks)}
-        if found:
-            tables.append(_table(name, table, block, found, inputs))
-        for task, points in found.items():
-            made = [point for point in points if point.examples >= table.least]
+        parts = [
+            part for part in parts if len(part.points) > 1 or (part.points and part.task.name in table.tasks)
+        ]
+        if parts:
+            tables.append(_table(name, table, sheet, parts, inputs))
+        for part in parts:
+            made = part.made(table.least)
             if sum(point.is_complete for point in made) > 1:
-                figures.append(_figure(name, table, inputs.tasks[task], block, made))
+                figures.append(_figure(name, table, sheet, part, inputs))
     empty = (build_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
@@ -91,36 +119,38 @@ def find_points(runs: TaskRuns) -> list[Point]:
     return sorted(points, key=lambda point: (point.examples, point.share))
 
 
-def _table(
-    name: str,
-    table: TableConfig,
-    block: Block,
-    found: Mapping[str, Sequence[Point]],
-    inputs: ReportInputs,
-) -> Table:
-    rows, facts, missing = [], list[str](), []
-    notes = notes_of(block)
-    for task in (inputs.tasks[task] for task in found):
-        made = [point for point in found[task.name] if point.examples >= table.least]
-        if few := [f"{point.examples:,}" for point in found[task.name] if point not in made]:
+def _table(name: str, table: TableConfig, sheet: Sheet, parts: Sequence[Part], inputs: ReportInputs) -> Table:
+    rows: list[tuple[Cell, ...]] = []
+    missing: list[tuple[ShownTask, str]] = []
+    corpora = {part.corpus for part in parts}
+    notes = notes_of(sheet.source, sheet.size)
+    for part in parts:
+        made = part.made(table.least)
+        if few := [f"{point.examples:,}" for point in part.points if point not in made]:
             notes.append(
-                f"{task.title}: runs on fewer than {table.least} training examples are no points here "
+                f"{part.task.title}: runs on fewer than {table.least} training examples are no points here "
                 f"({', '.join(few)})."
             )
-        rows += list(_rows(task, made, inputs))
-        facts += facts_of(task, block, (run for point in made for run in point.runs))
-        if len(made) < 2 or not all(point.is_complete for point in made):
-            missing.append(task.name)
-    missing = [task for task in table.tasks if task in missing or task not in found]
-    command = command_for(table.by_source.get(block.source, name), missing, block, inputs.sizes)
+        heading = task_cell(part.task, part.corpus if len(corpora) > 1 else "")
+        rows += [(heading, *row) for row in _rows(part.task, made, inputs)]
+        runs = (run for point in made for run in point.runs)
+        notes += facts_of(part.task, sheet.on(part.corpus), runs)
+        is_filled = len(made) > 1 and all(point.is_complete for point in made)
+        if part.task.name in table.tasks and not is_filled:
+            missing.append((part.task, part.corpus))
+    shown = {part.task.name for part in parts}
+    without = [inputs.tasks[task] for task in table.tasks if task in inputs.tasks and task not in shown]
+    missing += [(task, task.defaults.get(sheet.source, "")) for task in without]
+    described = describe_sheet(sheet, corpora)
     return Table(
         name,
-        describe_block(block),
-        caption_of(table.title, table.split, block, facts),
+        described,
+        caption_of(table.title, table.split, described),
         COLUMNS,
         adjust_tests(COLUMNS, rows),
         tuple(notes),
-        (command,) if missing else (),
+        tuple(commands_for(table.by_source.get(sheet.source, name), missing, sheet, inputs.sizes)),
+        inputs.place(sheet),
     )
 
 
@@ -136,7 +166,9 @@ def _rows(task: ShownTask, points: Sequence[Point], inputs: ReportInputs) -> Ite
     for number, one in enumerate(printed):
         if number not in beside:
             label = text(f"{one.examples:,}", f"{one.percent} % of the paper's")
-            rows.append((one.examples, (text(task.title), label, NOTHING, NOTHING, one.cell, *UNTESTED)))
+            gain, interval, tests, speed = UNTESTED
+            scores = (NOTHING, NOTHING)
+            rows.append((one.examples, (label, *scores, gain, interval, one.cell, tests, speed)))
     yield from (row for _, row in sorted(rows, key=lambda row: row[0]))
 
 
@@ -174,11 +206,13 @@ def _row(task: ShownTask, point: Point, theirs: Cell, inputs: ReportInputs) -> t
     scores = [
         score_cell(list(seeds.values()), "dev") if seeds else NO_RUN for seeds in (point.before, point.after)
     ]
-    cells = (text(task.title), size, *scores, theirs)
-    return (*cells, *compare_cells(inputs, point.before, point.after, "dev", point.runs[0].record.metric))
+    metric = point.runs[0].record.metric
+    gain, interval, tests, speed = compare_cells(inputs, point.before, point.after, "dev", metric)
+    return (size, *scores, gain, interval, theirs, tests, speed)
 
 
-def _figure(name: str, table: TableConfig, task: ShownTask, block: Block, points: Sequence[Point]) -> Figure:
+def _figure(name: str, table: TableConfig, sheet: Sheet, part: Part, inputs: ReportInputs) -> Figure:
+    points, task = part.made(table.least), part.task
     sizes = [float(point.examples) for point in points]
     sides = {
         "without ELMo": [point.before for point in points],
@@ -187,9 +221,9 @@ def _figure(name: str, table: TableConfig, task: ShownTask, block: Block, points
     lines = [_line(label, colour, sizes, side) for colour, (label, side) in enumerate(sides.items(), start=1)]
     up = linear_axis(f"dev {points[0].runs[0].record.metric}", [y for line in lines for _, y in line.points])
     svg = draw_lines(f"Sample efficiency of {task.title}", lines, log_axis("training examples", sizes), up)
-    facts = facts_of(task, block, (run for point in points for run in point.runs))
-    caption = caption_of(f"{table.title}: {task.title}", "dev", block, facts)
-    return Figure(name, explain_sign(caption, svg), svg)
+    facts = facts_of(task, sheet.on(part.corpus), (run for point in points for run in point.runs))
+    caption = caption_of(f"{table.title}: {task.title}", "dev", describe_sheet(sheet, [part.corpus]))
+    return Figure(name, explain_sign(caption, svg), svg, tuple(facts), inputs.place(sheet, task.title))
 
 
 def _line(label: str, colour: int, sizes: Sequence[float], side: Sequence[Seeds]) -> Line:

@@ -7,7 +7,6 @@ from dataclasses import dataclass
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
-from elmo_bench.encoders.shards import in_units
 from elmo_bench.records import EncoderFacts
 from elmo_bench.report.captions import notes_of
 from elmo_bench.report.cells import (
@@ -16,23 +15,22 @@ from elmo_bench.report.cells import (
     PASSES,
     TESTS,
     adjust_tests,
+    encoder_cell,
     marks_of,
-    printed_gain,
+    name_runs,
     score_cell,
     spell_interval,
     spell_spread,
+    task_cell,
     text,
 )
 from elmo_bench.report.comparison import Comparison, Seeds
-from elmo_bench.report.convergence import MARK, SIGN
 from elmo_bench.report.figures import build_nothing
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.model import Cell, Figure, Section, Table
-from elmo_bench.report.paper import lookup
-from elmo_bench.report.published import GENERATED, Block, block_of
+from elmo_bench.report.model import Cell, Place, Section, Table
+from elmo_bench.report.published import GENERATED, block_of
 from elmo_bench.report.side_by_side import NO_ENCODER, Column, Field, describe_choice, find_fields
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Mark, MarkGroup, colour_of, draw_forest
 from elmo_bench.report.tables import UNTESTED, compare_cells
 
 NONE = "none"  # the row without an encoder
@@ -58,24 +56,26 @@ class Entry:
 
 
 def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
-    """Per source and size an overview with the cost, every gain with its tests, and a figure."""
+    """Per source and size an overview with the cost, and every gain with its tests."""
     tables: list[Table] = []
-    figures = []
     for field in find_fields(inputs, table.tasks):
-        entries = {
-            encoder: [_entry(column, encoder, table.split, inputs) for column in field.columns]
-            for encoder in (NO_ENCODER, *field.names)
-        }
+        entries = find_entries(field, table.split, inputs)
         tables.append(_overview(name, table, field, entries, inputs))
         tables.append(_details(name, table, field, entries, inputs))
-        if any(entry.gain for own in entries.values() for entry in own):
-            figures.append(_figure(name, table, field, entries, inputs))
     empty = (build_nothing(name, table.title),)
-    return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
+    return Section(name, table.title, table.about, tuple(tables) or empty)
 
 
 Entries = dict[str, list[Entry]]
 """By encoder, in the order of the columns."""
+
+
+def find_entries(field: Field, split: str, inputs: ReportInputs) -> Entries:
+    """Every encoder on every task of a field; the first is the run without one."""
+    return {
+        encoder: [_entry(column, encoder, split, inputs) for column in field.columns]
+        for encoder in (NO_ENCODER, *field.names)
+    }
 
 
 def _entry(column: Column, encoder: str, split: str, inputs: ReportInputs) -> Entry:
@@ -107,7 +107,13 @@ def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inp
             inputs.show(inputs.tasks[entry.column.task], entry.seeds)
         cost = _cost_cells(field.facts.get(encoder)) if encoder else (NOTHING,) * len(COST)
         label = field.names.get(encoder, NONE)
-        rows.append((text(label), *cost, *(_cell(entry, table.split) for entry in own)))
+        rows.append(
+            (
+                encoder_cell(label) if encoder else text(label),
+                *cost,
+                *(_cell(entry, table.split) for entry in own),
+            )
+        )
         missing = [entry.column.task for entry in own if not entry.seeds]
         if missing:
             commands.append(_command(name, table, field, _chosen_by(field, encoder), missing))
@@ -120,11 +126,12 @@ def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inp
         tuple(rows),
         (*_notes(field), ABOUT_COST, *_speeds(field)),
         tuple(commands),
+        Place(field.source),
     )
 
 
 def _notes(field: Field) -> list[str]:
-    return notes_of(Block(field.source, "", field.size))
+    return notes_of(field.source, field.size)
 
 
 def _cell(entry: Entry, split: str) -> Cell:
@@ -139,7 +146,7 @@ def _cell(entry: Entry, split: str) -> Cell:
             (*cell.lines, *choice), cell.kind, cell.value, cell.deviation, cell.count, cell.marks, cell.runs
         )
     found = spread([run.record.scores[split][run.record.metric] for run in runs])
-    interval = [spell_interval(*ends)] if (ends := _interval(entry.gain)) else []
+    interval = [spell_interval(*ends)] if (ends := interval_of(entry.gain)) else []
     pairs = [*entry.before.values(), *runs]
     return Cell(
         (f"{entry.gain.gain:+.2f}", *interval, spell_spread(found), f"n = {len(entry.gain.seeds)}", *choice),
@@ -147,11 +154,11 @@ def _cell(entry: Entry, split: str) -> Cell:
         entry.gain.gain,
         count=len(entry.gain.seeds),
         marks=marks_of(run.record for run in pairs),
-        runs=tuple(f"{run.record.condition}-s{run.seed}" for run in runs),
+        runs=name_runs([*runs, *entry.before.values()]),
     )
 
 
-def _interval(gain: Comparison) -> tuple[float, float] | None:
+def interval_of(gain: Comparison) -> tuple[float, float] | None:
     """The interval of the main test, which is over seeds and examples where there are enough seeds."""
     return (gain.main.low, gain.main.high) if gain.main else None
 
@@ -208,64 +215,16 @@ def _details(name: str, table: TableConfig, field: Field, entries: Entries, inpu
         DETAILS,
         adjust_tests(DETAILS, rows),
         tuple(_notes(field)),
+        place=Place(field.source),
     )
 
 
 def _detail(entry: Entry, field: Field, split: str, inputs: ReportInputs) -> tuple[Cell, ...]:
     runs = list(entry.seeds.values())
-    heading = text(_title(entry.column, inputs)), text(field.names.get(entry.encoder, NONE))
+    task = task_cell(inputs.tasks[entry.column.task], entry.column.corpus)
+    name = field.names.get(entry.encoder)
+    heading = task, encoder_cell(name) if name else text(NONE)
     cells = (*heading, score_cell(runs, split), text(entry.choice) if entry.choice else NOTHING)
     if entry.gain is None:
         return (*cells, *UNTESTED)
     return (*cells, *compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric))
-
-
-def _figure(name: str, table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Figure:
-    """One group of marks per task: a gain with its interval for every encoder, and the paper's."""
-    colours = {encoder: colour_of(number) for number, encoder in enumerate(field.names)}
-    groups = []
-    for number, column in enumerate(field.columns):
-        marks = [
-            _mark(field.names[encoder], colour, gain)
-            for encoder, colour in colours.items()
-            if (gain := entries[encoder][number].gain)
-        ]
-        if (theirs := paper_gain_of(table, column, inputs)) is not None:
-            marks.append(Mark("ELMo in the paper", theirs, None, 0, f"{theirs:+.1f}", hollow=True))
-        groups.append(MarkGroup(_title(column, inputs), tuple(marks)))
-    legend = [(colour, _spell_cost(field, encoder)) for encoder, colour in colours.items()]
-    title = f"Gain of every encoder over the run without one, {field.place}"
-    svg = draw_forest(
-        title, [group for group in groups if group.marks], f"points gained on {table.split}", legend
-    )
-    caption = (
-        f"{table.title} · {table.split} · {field.place}. Gain over the run without an encoder, with its "
-        "95 % interval (seeds and examples; examples alone with fewer than three seeds)"
-    )
-    if any(entry.gain and entry.gain.capped for own in entries.values() for entry in own):
-        caption += f" · {SIGN} {MARK}: a run met its cap on epochs"
-    return Figure(name, caption, svg)
-
-
-def _mark(label: str, colour: int, gain: Comparison) -> Mark:
-    sign = f" {SIGN}" if gain.capped else ""
-    return Mark(label, gain.gain, _interval(gain), colour, f"{gain.gain:+.2f}, n = {len(gain.seeds)}{sign}")
-
-
-def paper_gain_of(table: TableConfig, column: Column, inputs: ReportInputs) -> float | None:
-    """The gain that the paper's table prints for a task; none where it does not have the task."""
-    row = inputs.tasks[column.task].paper.name
-    if not table.paper or not row or row not in lookup("tables", table.paper):
-        return None
-    return printed_gain(lookup("tables", table.paper, row)).value
-
-
-def _spell_cost(field: Field, encoder: str) -> str:
-    """An encoder and its cost per 1,000 tokens, as far as it is known."""
-    name, facts = field.names[encoder], field.facts.get(encoder)
-    if facts is None:
-        return f"{name}: cost unknown"
-    parts = [f"{in_units(1000 * facts.token_bytes)} in the store"]
-    if facts.speed:
-        parts.insert(0, f"{1000 * facts.speed.seconds / facts.speed.tokens:.3g} s to encode")
-    return f"{name}: {' and '.join(parts)} per 1,000 tokens"

@@ -2,43 +2,52 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass, replace
 from statistics import mean
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
-from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
+from elmo_bench.report.captions import caption_of, describe_sheet, facts_of, notes_of
 from elmo_bench.report.cells import (
     NO_RUN,
     measured_cell,
     spell_spread,
+    task_cell,
     text,
 )
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.convergence import MARK, SIGN, met_cap
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
-from elmo_bench.report.model import Figure, Section, Table
-from elmo_bench.report.published import BASELINE, PAPER, Block
+from elmo_bench.report.model import Figure, Place, Section, Table
+from elmo_bench.report.published import BASELINE, PAPER, Sheet
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Line, draw_heat_map, draw_lines, linear_axis
 
 CURVES = "Learning curves"
-Learnt = dict[str, list[Run]]
-"""Runs with layer weights, by the title of the task."""
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
 OURS = "elmo_bench."  # begins the dotted path of our encoders, which are biLMs or have one layer
+
+
+@dataclass(frozen=True)
+class Learnt:
+    """The runs of one task and corpus that have learnt layer weights."""
+
+    task: ShownTask
+    corpus: str
+    runs: list[Run]
 
 
 def learning_curves(inputs: ReportInputs) -> Section:
     """Dev score by epoch with and without ELMo, task by task."""
     figures = []
-    for block in inputs.blocks(inputs.tasks):
+    for sheet in inputs.sheets(inputs.tasks):
         for task in inputs.tasks.values():
-            runs = inputs.of_task(block, task)
-            groups = {"without ELMo": runs.find(BASELINE), "with ELMo": runs.find(PAPER)}
-            if any(run.record.curve for seeds in groups.values() for run in seeds.values()):
-                figures.append(_learning_curve(task, block, groups))
+            for corpus in inputs.corpora(sheet, task):
+                runs = inputs.of_task(sheet.on(corpus), task)
+                groups = {"without ELMo": runs.find(BASELINE), "with ELMo": runs.find(PAPER)}
+                if any(run.record.curve for seeds in groups.values() for run in seeds.values()):
+                    figures.append(_learning_curve(task, sheet, corpus, groups, inputs))
     about = (
         "Dev score after every epoch: the thick line is the mean over the seeds that were still "
         "training, the thin ones are single seeds. The paper prints no such figure, but claims from its "
@@ -47,7 +56,9 @@ def learning_curves(inputs: ReportInputs) -> Section:
     return Section("curves", CURVES, about, figures=tuple(figures))
 
 
-def _learning_curve(task: ShownTask, block: Block, groups: dict[str, Seeds]) -> Figure:
+def _learning_curve(
+    task: ShownTask, sheet: Sheet, corpus: str, groups: dict[str, Seeds], inputs: ReportInputs
+) -> Figure:
     lines = []
     for colour, (label, seeds) in enumerate(groups.items(), start=1):
         label = sign(label, seeds.values())
@@ -66,9 +77,9 @@ def _learning_curve(task: ShownTask, block: Block, groups: dict[str, Seeds]) -> 
     across = replace(across, high=max(ends, 1), ticks=tuple(tick for tick in across.ticks if tick <= ends))
     up = linear_axis(f"dev {metric}", [y for _, y in points])
     svg = draw_lines(f"Learning curves of {task.title}", lines, across, up)
-    facts = facts_of(task, block, (run for seeds in groups.values() for run in seeds.values()))
-    caption = explain_sign(caption_of(f"{CURVES}: {task.title}", "dev", block, facts), svg)
-    return Figure("curves", caption, svg)
+    facts = facts_of(task, sheet.on(corpus), (run for seeds in groups.values() for run in seeds.values()))
+    caption = caption_of(f"{CURVES}: {task.title}", "dev", describe_sheet(sheet, [corpus]))
+    return Figure("curves", explain_sign(caption, svg), svg, tuple(facts), inputs.place(sheet, task.title))
 
 
 def sign(label: str, runs: Iterable[Run]) -> str:
@@ -85,59 +96,83 @@ def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Sectio
     """The softmax-normalised weights s at the input and at the output (Figure 2)."""
     figures = []
     tables = []
-    for block in inputs.blocks(inputs.tasks):
-        for place in ("input", "output"):
-            learnt: Learnt = {}
-            facts: list[str] = []
-            for task in inputs.tasks.values():
-                seeds = inputs.of_task(block, task).find(PAPER)
-                if runs := [run for run in seeds.values() if run.record.layer_weights(place)]:
-                    learnt[task.title] = runs
-                    facts += facts_of(task, block, runs)
-            if learnt:
-                caption = caption_of(f"{table.title} at the {place}", "training", block, facts)
-                figures.append(_weight_map(name, caption, place, learnt))
-                tables.append(_weight_table(name, caption, place, block, learnt))
+    for sheet in inputs.sheets(inputs.tasks):
+        for where in ("input", "output"):
+            if learnt := list(_find_learnt(sheet, where, inputs)):
+                title = f"{table.title} at the {where}"
+                caption = caption_of(title, "training", describe_sheet(sheet, _corpora_of(learnt)))
+                place = inputs.place(sheet)
+                notes = [
+                    note for one in learnt for note in facts_of(one.task, sheet.on(one.corpus), one.runs)
+                ]
+                figures.append(_weight_map(name, caption, where, learnt, place))
+                tables.append(_weight_table(name, caption, where, sheet, learnt, notes, place))
     empty = (build_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
-def name_layers(learnt: Learnt, place: str) -> list[str]:
+def _find_learnt(sheet: Sheet, where: str, inputs: ReportInputs) -> Iterator[Learnt]:
+    """The runs of every task and corpus that have learnt weights at a place."""
+    for task in inputs.tasks.values():
+        for corpus in inputs.corpora(sheet, task):
+            seeds = inputs.of_task(sheet.on(corpus), task).find(PAPER)
+            if runs := [run for run in seeds.values() if run.record.layer_weights(where)]:
+                yield Learnt(task, corpus, runs)
+
+
+def _corpora_of(learnt: Iterable[Learnt]) -> set[str]:
+    return {one.corpus for one in learnt}
+
+
+def name_layers(learnt: Sequence[Learnt], where: str) -> list[str]:
     """From below; the layers of an encoder that is no biLM, or of another depth, have numbers."""
-    run = next(iter(learnt.values()))[0]
-    layers = list(run.record.layer_weights(place))
+    run = learnt[0].runs[0]
+    layers = list(run.record.layer_weights(where))
     plugin = run.record.config.get("encoder", {}).get("plugin", OURS)  # older records have ours
     is_bilm = plugin.startswith(OURS) and layers == list(range(len(LOWEST)))
     return list(LOWEST) if is_bilm else [f"layer {number}" for number in layers]
 
 
-def _weight_map(name: str, caption: str, place: str, learnt: Learnt) -> Figure:
-    columns = {
-        sign(task, runs): [mean(column) for column in _by_layer(runs, place)] for task, runs in learnt.items()
-    }
-    names = name_layers(learnt, place)
-    values = [[column[layer] for column in columns.values()] for layer in range(len(names))]
-    svg = draw_heat_map(f"Layer weights at the {place}", list(columns), names[::-1], values[::-1])
-    return Figure(name, explain_sign(caption, svg), svg)
+def _weight_map(name: str, caption: str, where: str, learnt: Sequence[Learnt], place: Place) -> Figure:
+    headings = [sign(one.task.title, one.runs) for one in learnt]
+    columns = [[mean(column) for column in _by_layer(one.runs, where)] for one in learnt]
+    names = name_layers(learnt, where)
+    values = [[column[layer] for column in columns] for layer in range(len(names))]
+    svg = draw_heat_map(f"Layer weights at the {where}", headings, names[::-1], values[::-1])
+    return Figure(name, explain_sign(caption, svg), svg, place=place)
 
 
-def _by_layer(runs: Sequence[Run], place: str) -> list[tuple[float, ...]]:
+def _by_layer(runs: Sequence[Run], where: str) -> list[tuple[float, ...]]:
     """The weights of every layer over the runs."""
-    return list(zip(*(run.record.layer_weights(place).values() for run in runs), strict=True))
+    return list(zip(*(run.record.layer_weights(where).values() for run in runs), strict=True))
 
 
-def _weight_table(name: str, caption: str, place: str, block: Block, learnt: Learnt) -> Table:
+def _weight_table(
+    name: str,
+    caption: str,
+    where: str,
+    sheet: Sheet,
+    learnt: Sequence[Learnt],
+    notes: Iterable[str],
+    place: Place,
+) -> Table:
     rows = []
-    for task, runs in learnt.items():
-        found = [spread(column) for column in _by_layer(runs, place)]
-        cells = [measured_cell(one, runs, (spell_spread(one),)) for one in found]
-        rows.append((text(task), text(place), *cells, text(str(len(runs)))))
-    columns = ("Task", "Place", *name_layers(learnt, place), "n")
-    return Table(name, describe_block(block), caption, columns, tuple(rows), tuple(notes_of(block)))
+    several = len(_corpora_of(learnt)) > 1
+    for one in learnt:
+        found = [spread(column) for column in _by_layer(one.runs, where)]
+        cells = [measured_cell(weight, one.runs, (spell_spread(weight),)) for weight in found]
+        heading = task_cell(one.task, one.corpus if several else "")
+        rows.append((heading, text(where), *cells, text(str(len(one.runs)))))
+    columns = ("Task", "Place", *name_layers(learnt, where), "n")
+    described = describe_sheet(sheet, _corpora_of(learnt))
+    known = (*notes_of(sheet.source, sheet.size), *notes)
+    return Table(name, described, caption, columns, tuple(rows), known, place=place)
 
 
 def build_nothing(name: str, title: str) -> Table:
     """What stands where there is no run at all."""
     command = spell_run([f"+experiment={name}", f"data={UNUSED.source}"], sweep=True)
-    caption = caption_of(title, "dev", UNUSED)
-    return Table(name, describe_block(UNUSED), caption, ("Runs",), ((NO_RUN,),), (), (command,))
+    described = describe_sheet(UNUSED)
+    caption = caption_of(title, "dev", described)
+    place = Place(UNUSED.source)
+    return Table(name, described, caption, ("Runs",), ((NO_RUN,),), (), (command,), place)

@@ -13,7 +13,7 @@ from elmo_bench.report.effects import RATIOS, as_shown
 from elmo_bench.report.findings import Judged, judge_findings, list_sources
 from elmo_bench.report.formats import escape_markdown
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.model import Cell, Section, Table
+from elmo_bench.report.model import Cell, Place, Section, Table
 from elmo_bench.report.verdicts import Verdict
 
 NAME, TITLE = "findings", "Findings"
@@ -24,54 +24,58 @@ ABOUT = (
     "these runs would have shown with 80 % power. Not converged: a run met its cap on epochs, so nothing is "
     "concluded."
 )
-COLUMNS = ("Task", "Finding", "Paper", "Here", "Effect", "Interval", "p", "n", "Verdict")
+COLUMNS = ("Task", "Finding", "Verdict", "Effect", "Interval", "Here", "Paper", "p", "n")
 
 
 def build_findings(inputs: ReportInputs) -> Section:
     """One table for every source that has runs."""
     published = inputs.published
-    tables = []
+    tables: list[Table] = []
     for source in list_sources(published):
         judged = judge_findings(inputs.families, published, inputs.referee, inputs.tasks, source)
-        tables.append(_table(source, judged))
+        tables += _tables(source, judged)
     return Section(NAME, TITLE, ABOUT, tuple(tables))
 
 
-def _table(source: str, judged: Sequence[Judged]) -> Table:
-    lacking = [command for one in judged for command in one.commands]
+def _tables(source: str, judged: Sequence[Judged]) -> Iterator[Table]:
+    """What runs say of the findings, and the findings that no run says anything of."""
+    known = [one for one in judged if one.effect is not None]
+    unknown = [one for one in judged if one.effect is None]
+    if known:
+        yield _table(source, known, count_verdicts(judged), known)
+    if unknown:
+        yield _table(source, unknown, f"{len(unknown)} {Verdict.NOT_RUN}", unknown)
+
+
+def _table(source: str, shown: Sequence[Judged], said: str, lacking: Sequence[Judged]) -> Table:
+    commands = [command for one in lacking for command in one.commands]
     return Table(
         name=NAME,
         block=f"source {source}",
-        caption=f"{TITLE} · source {source} · {count_verdicts(judged)}",
+        caption=f"{TITLE} · source {source} · {said}",
         columns=COLUMNS,
-        rows=tuple(_row(one) for one in judged),
+        rows=tuple(_row(one) for one in shown),
         notes=("p: as tested, and adjusted for the tests of the same table of the paper (Holm).",),
-        commands=tuple(merge_commands(lacking)),
+        commands=tuple(merge_commands(commands)),
+        place=Place(source),
     )
 
 
 def _row(one: Judged) -> tuple[Cell, ...]:
     where = [one.config.section] if one.config.section else []
-    heading = (text(one.subject), text(one.config.claim, *where), paper_cell(one))
-    verdict = Cell(
-        (one.verdict, *filter(None, [explain(one)])), "missing" if one.effect is None else "detail"
-    )
+    subject = Cell((one.subject,), task=one.subject)
+    claim, paper, count = text(one.config.claim, *where), paper_cell(one), text(str(one.seeds))
+    lines = (one.verdict, *filter(None, [explain(one)]))
     if one.effect is None:
-        return (*heading, NOTHING, NOTHING, NOTHING, NOTHING, NOTHING, verdict)
-    effect = one.effect
-    here = Cell((spell_levels(one), one.setting), "score", effect.second, count=one.seeds, runs=effect.runs)
+        verdict = Cell(lines, "missing")
+        return (subject, claim, verdict, NOTHING, NOTHING, NOTHING, paper, NOTHING, NOTHING)
+    verdict = Cell(lines, "verdict")
+    effect, kind = one.effect, one.config.kind
+    here = Cell((spell_levels(one), one.setting), "detail", effect.second, count=one.seeds, runs=effect.runs)
+    shown = Cell((spell_effect(kind, effect.value),), "score", as_shown(kind, effect.value), runs=effect.runs)
+    interval = Cell((bounds,), "detail") if (bounds := spell_bounds(one)) else NOTHING
     tests = Cell(tuple(spell_tests(one)), "detail", one.adjusted_p) if one.p is not None else NOTHING
-    return (
-        *heading,
-        here,
-        Cell(
-            (spell_effect(one.config.kind, effect.value),), "score", as_shown(one.config.kind, effect.value)
-        ),
-        Cell((interval,), "detail") if (interval := spell_bounds(one)) else NOTHING,
-        tests,
-        text(str(one.seeds)),
-        verdict,
-    )
+    return (subject, claim, verdict, shown, interval, here, paper, tests, count)
 
 
 def paper_cell(one: Judged) -> Cell:

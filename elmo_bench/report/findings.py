@@ -24,7 +24,7 @@ from elmo_bench.report.effects import MEASURES, Effect, measure_perplexity
 from elmo_bench.report.inference import adjust_holm
 from elmo_bench.report.inputs import ShownTask
 from elmo_bench.report.perplexities import describe_schedule
-from elmo_bench.report.published import GENERATED, Published
+from elmo_bench.report.published import Published, rank_source
 from elmo_bench.report.verdicts import Claimed, Verdict, judge
 from elmo_bench.types import UsageError
 
@@ -91,7 +91,7 @@ def list_sources(published: Published) -> list[str]:
     """Every source with published runs or perplexities; the generated world comes last."""
     sources = {run.record.source for run in published.runs}
     sources |= {record.finetuned.source for record in published.perplexities}
-    return sorted(sources, key=lambda source: (source == GENERATED, source))
+    return sorted(sources, key=rank_source)
 
 
 def judge_findings(

@@ -7,12 +7,12 @@ from collections import defaultdict
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, place_of, setting_of
-from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
-from elmo_bench.report.cells import PASSES, TESTS, adjust_tests, score_cell, text
+from elmo_bench.report.captions import caption_of, describe_sheet, facts_of, notes_of
+from elmo_bench.report.cells import PASSES, TESTS, adjust_tests, score_cell, task_cell, text
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
-from elmo_bench.report.published import Block, block_of, differing
+from elmo_bench.report.published import Sheet, block_of, differing, rank_source
 from elmo_bench.report.tables import compare_cells
 
 NAME, TITLE, SPLIT = "further", "Further runs", "test"
@@ -27,41 +27,60 @@ COLUMNS = ("Task", "Condition", "Here", "Gain", "95 % interval", TESTS, PASSES)
 def build_further(inputs: ReportInputs) -> Section | None:
     """One table per block; nothing if every run is in another table."""
     shown = frozenset(inputs.shown)
-    groups: dict[Block, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
+    groups: dict[Sheet, dict[str, list[Run]]] = defaultdict(lambda: defaultdict(list))
     for run in inputs.not_shown():
         record = run.record
-        block = Block(*place_of(record)) if is_baseline(record) else block_of(record)
-        groups[block][f"{record.task} {record.condition}"].append(run)
+        groups[_sheet_of(record)][f"{record.task} {record.condition}"].append(run)
     tables = tuple(
-        _table(block, [{run.seed: run for run in runs} for runs in conditions.values()], inputs, shown)
-        for block, conditions in sorted(groups.items())
+        _table(sheet, [{run.seed: run for run in runs} for runs in conditions.values()], inputs, shown)
+        for sheet, conditions in sorted(
+            groups.items(), key=lambda item: (rank_source(item[0].source), item[0])
+        )
     )
-    return Section(NAME, TITLE, ABOUT, tables) if tables else None
+    return Section(NAME, TITLE, ABOUT, tables, is_aside=True) if tables else None
 
 
-def _table(block: Block, conditions: list[Seeds], inputs: ReportInputs, shown: Keys) -> Table:
-    rows = [_row(seeds, inputs, shown) for seeds in conditions]
-    rows.sort(key=lambda row: (row[0].text, row[1].text))
-    by_task: dict[str, list[Run]] = defaultdict(list)
+def _sheet_of(record: Record) -> Sheet:
+    if is_baseline(record):
+        return Sheet(record.source, record.size)
+    block = block_of(record)
+    return Sheet(block.source, block.size, block.encoder, block.fingerprint, block.chosen_by)
+
+
+def _table(sheet: Sheet, conditions: list[Seeds], inputs: ReportInputs, shown: Keys) -> Table:
+    by_task: dict[tuple[str, str], list[Run]] = defaultdict(list)
     for run in (run for seeds in conditions for run in seeds.values()):
-        by_task[run.record.task].append(run)
-    facts = [fact for name in sorted(by_task) for fact in facts_of(inputs.tasks[name], block, by_task[name])]
+        by_task[run.record.task, run.record.corpus].append(run)
+    corpora = {corpus for _, corpus in by_task}
+    rows = [_row(seeds, inputs, shown, len(corpora) > 1) for seeds in conditions]
+    rows.sort(key=lambda row: (row[0].text, row[1].text))
+    facts = [
+        fact
+        for task, corpus in sorted(by_task)
+        for fact in facts_of(inputs.tasks[task], sheet.on(corpus), by_task[task, corpus])
+    ]
+    described = describe_sheet(sheet, corpora)
     return Table(
         name=NAME,
-        block=describe_block(block),
-        caption=caption_of(TITLE, SPLIT, block, facts),
+        block=described,
+        caption=caption_of(TITLE, SPLIT, described),
         columns=COLUMNS,
         rows=adjust_tests(COLUMNS, rows),
-        notes=tuple(notes_of(block)),
+        notes=(*notes_of(sheet.source, sheet.size), *facts),
+        place=inputs.place(sheet),
     )
 
 
-def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys) -> tuple[Cell, ...]:
+def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys, names_corpus: bool) -> tuple[Cell, ...]:
     record = next(iter(seeds.values())).record
     task = inputs.tasks[record.task]
     inputs.show(task, seeds)
     label = text(describe_condition(record), *_differences(record, inputs, shown))
-    cells = (text(task.title), label, score_cell(list(seeds.values()), SPLIT))
+    cells = (
+        task_cell(task, record.corpus if names_corpus else ""),
+        label,
+        score_cell(list(seeds.values()), SPLIT),
+    )
     others = inputs.published.runs
     condition = baseline_of(record, (run.record for run in others))
     baseline = {run.seed: run for run in others if run.record.condition == condition}

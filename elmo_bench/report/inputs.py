@@ -6,13 +6,24 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
+from elmo_bench.conditions import fingerprint_of
 from elmo_bench.config import FamilyConfig, PaperConfig, TableConfig, TaskConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee, Run, Seeds
-from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, code_of, describe_code
+from elmo_bench.report.model import Place
+from elmo_bench.report.published import (
+    GENERATED,
+    Block,
+    Published,
+    Sheet,
+    TaskRuns,
+    code_of,
+    describe_code,
+    sheets_of,
+)
 from elmo_bench.types import UsageError
 
-UNUSED = Block(GENERATED, "world", GENERATED)  # what a fresh machine fills first
+UNUSED = Sheet(GENERATED, GENERATED)  # what a fresh machine fills first
 ABOUT_SYSTEMS = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
 
 
@@ -23,7 +34,7 @@ class ShownTask:
     name: str
     title: str
     paper: PaperConfig = field(default_factory=PaperConfig)
-    corpora: Mapping[str, frozenset[str]] = field(default_factory=dict)  # by source
+    defaults: Mapping[str, str] = field(default_factory=dict)  # the usual corpus of a source
     notes: Mapping[tuple[str, str], str] = field(default_factory=dict)  # by source and corpus
     captions: Mapping[str, Mapping[Any, str]] = field(default_factory=dict)  # by setting and its value
     as_before: Mapping[str, Any] = field(default_factory=dict)  # settings that older runs lack
@@ -57,16 +68,39 @@ class ReportInputs:
             if any(self.published.of_task(block, task).runs for task in names)
         ]
 
-    def lists(self, block: Block, task: ShownTask, has_runs: bool) -> bool:
-        """Whether a table of a block has rows for a task.
+    def sheets(self, tasks: Iterable[str]) -> list[Sheet]:
+        """The sheets with runs of any of some tasks, the first encoder of every source and size first."""
+        sheets = sheets_of(block for block in self.blocks(tasks) if not self.is_tuned(block))
+        places = list(dict.fromkeys((sheet.source, sheet.size) for sheet in sheets))
+        return sorted(
+            sheets,
+            key=lambda sheet: (
+                places.index((sheet.source, sheet.size)),
+                not self.published.is_first(sheet),
+            ),
+        )
 
-        The table of a corpus's first encoder lists every task that can be run on the corpus. The table of a
-        further encoder, such as a control, lists the tasks that it has been run on.
+    def corpora(self, sheet: Sheet, task: ShownTask) -> list[str]:
+        """The corpora on which a sheet shows a task, the usual one first.
+
+        The sheet of a source's first encoder shows a task on every corpus that has runs, and a task without
+        runs on the usual corpus. That of a further encoder, such as a control, shows what it was run on.
         """
-        if block == UNUSED or has_runs:
-            return True
-        first = self.published.first_encoder(block) == block
-        return first and block.corpus in task.corpora.get(block.source, ())
+        is_first = self.published.is_first(sheet)
+        found = {
+            run.record.corpus
+            for run in self.published.runs
+            if (run.record.task, run.record.source, run.record.size) == (task.name, sheet.source, sheet.size)
+            and (is_first or fingerprint_of(run.record) == sheet.fingerprint)
+        }
+        usual = task.defaults.get(sheet.source, "")
+        if not found and is_first and usual:
+            return [usual]
+        return sorted(found, key=lambda corpus: (corpus != usual, corpus))
+
+    def place(self, sheet: Sheet, task: str = "") -> Place:
+        """Where a reader who filters a page looks for a table or a drawing of a sheet."""
+        return Place(sheet.source, sheet.encoder, task, not self.published.is_first(sheet))
 
     def show(self, task: ShownTask, seeds: Seeds) -> None:
         """Note that a cell shows these runs, and warn if they are hard to reproduce."""
@@ -174,7 +208,7 @@ def show_task(values: Mapping[str, Any]) -> ShownTask:
         name,
         str(values.get("title") or name),
         paper=read_config(PaperConfig, values.get("paper", {}), "task.paper"),
-        corpora={source: frozenset(own) - {"default"} for source, own in sources.items()},
+        defaults={source: str(own["default"]) for source, own in sources.items() if "default" in own},
         notes=notes,
         captions=values.get("captions", {}),
         as_before=values.get("as_before", {}),

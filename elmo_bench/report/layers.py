@@ -8,13 +8,20 @@ from statistics import mean
 
 from elmo_bench.config import TableConfig
 from elmo_bench.report.captions import notes_of
-from elmo_bench.report.cells import NOTHING, measured_cell, score_cell, spell_spread, text
+from elmo_bench.report.cells import (
+    NOTHING,
+    encoder_cell,
+    measured_cell,
+    score_cell,
+    spell_spread,
+    task_cell,
+    text,
+)
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.convergence import is_one_pass
 from elmo_bench.report.figures import build_nothing, explain_sign, sign
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.model import Cell, Figure, Section, Table
-from elmo_bench.report.published import Block
+from elmo_bench.report.model import Cell, Figure, Place, Section, Table
 from elmo_bench.report.side_by_side import Column, Field, find_fields
 from elmo_bench.report.statistics import spread
 from elmo_bench.report.svg import Line, colour_of, draw_heat_map, draw_lines, linear_axis
@@ -65,7 +72,8 @@ def build_layers(name: str, table: TableConfig, inputs: ReportInputs) -> Section
                     f"{table.title} · {table.split} · {field.place}",
                     COLUMNS,
                     tuple(rows),
-                    tuple(notes_of(Block(field.source, "", field.size))),
+                    tuple(notes_of(field.source, field.size)),
+                    place=Place(field.source),
                 )
             )
     empty = (build_nothing(name, table.title),)
@@ -92,18 +100,18 @@ def _rows(
 ) -> list[tuple[Cell, ...]]:
     rows = []
     task = inputs.tasks[column.task]
-    title = text(f"{task.title} ({column.corpus})")
+    title = task_cell(task, column.corpus)
     for one in found:
         mixed = {place: _weight_cells(one.mix, place) for place in PLACES}
         for layer, seeds in one.single.items():
             inputs.show(task, seeds)
             weights = (mixed[place].get(layer, NOTHING) for place in PLACES)
             score = score_cell(list(seeds.values()), split)
-            rows.append((title, text(one.name), text(str(layer)), score, *weights))
+            rows.append((title, encoder_cell(one.name), text(str(layer)), score, *weights))
         if one.mix:
             inputs.show(task, one.mix)
             score = score_cell(list(one.mix.values()), split)
-            rows.append((title, text(one.name), text("mix"), score, NOTHING, NOTHING))
+            rows.append((title, encoder_cell(one.name), text("mix"), score, NOTHING, NOTHING))
     return rows
 
 
@@ -156,7 +164,7 @@ def _curves(
     svg = draw_lines(f"{title}, layer by layer", lines, axis, up)
     where = f"{title} ({column.corpus}) · {table.split} · {field.place}"
     caption = f"{table.title}: {where}. Thin line: the mix of all layers"
-    return Figure(name, explain_sign(caption, svg), svg)
+    return Figure(name, explain_sign(caption, svg), svg, place=Place(field.source, task=title))
 
 
 def _scores(seeds: Seeds, split: str) -> list[float]:
@@ -183,5 +191,5 @@ def _weight_maps(
             svg = draw_heat_map(f"Weights of {title} at the {place}", list(learnt), names[::-1], values[::-1])
             where = f"{title} ({column.corpus}), at the {place} · {field.place}"
             caption = f"{table.title}: weights of the mix, {where}"
-            figures.append(Figure(name, caption, svg))
+            figures.append(Figure(name, caption, svg, place=Place(field.source, task=title)))
     return figures

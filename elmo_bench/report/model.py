@@ -5,7 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-Kind = Literal["text", "paper", "unverified", "score", "detail", "missing", "nothing"]
+from elmo_bench.report.svg import Axis
+
+Kind = Literal["text", "paper", "unverified", "score", "detail", "verdict", "missing", "nothing"]
 
 
 @dataclass(frozen=True)
@@ -18,7 +20,9 @@ class Cell:
     deviation: float | None = None  # standard deviation over runs
     count: int | None = None  # of runs
     marks: tuple[str, ...] = ()  # what keeps a reader from trusting the number, such as "not converged"
-    runs: tuple[str, ...] = ()  # condition and seed of every run
+    runs: tuple[str, ...] = ()  # condition and seed of every run, those of the baseline last
+    task: str = ""  # the title of the task that the row is about
+    encoder: str = ""  # the encoder that the row is about, where the table has several
 
     @property
     def text(self) -> str:
@@ -34,8 +38,18 @@ class Cell:
 
 
 @dataclass(frozen=True)
+class Place:
+    """Which runs a table or a drawing shows, for a reader who looks for some of them."""
+
+    source: str = ""  # empty where it has several
+    encoder: str = ""  # the same
+    task: str = ""  # the title; the same
+    is_aside: bool = False  # of a further encoder of its source, such as a control
+
+
+@dataclass(frozen=True)
 class Table:
-    """One table of one block."""
+    """One table."""
 
     name: str
     block: str  # source, corpus, size and encoder in words
@@ -44,6 +58,13 @@ class Table:
     rows: tuple[tuple[Cell, ...], ...]
     notes: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # what fills the cells without a run
+    place: Place = Place()
+
+    @property
+    def is_empty(self) -> bool:
+        """Whether it has runs to show and shows none."""
+        kinds = {cell.kind for row in self.rows for cell in row}
+        return "missing" in kinds and "score" not in kinds
 
 
 @dataclass(frozen=True)
@@ -53,17 +74,54 @@ class Figure:
     name: str
     caption: str
     svg: str
+    notes: tuple[str, ...] = ()
+    place: Place = Place()
+
+
+@dataclass(frozen=True)
+class Gain:
+    """What an encoder gains on one task, or what ELMo does in the paper."""
+
+    encoder: str
+    value: float
+    interval: tuple[float, float] | None = None  # 95 %
+    count: int | None = None  # of seeds
+    marks: tuple[str, ...] = ()
+    runs: tuple[str, ...] = ()
+    is_paper: bool = False
+
+
+@dataclass(frozen=True)
+class Gains:
+    """The gains on one task and corpus, below each other."""
+
+    task: str
+    corpus: str
+    gains: tuple[Gain, ...]
+
+
+@dataclass(frozen=True)
+class Forest:
+    """Gains with their intervals on one axis, task by task."""
+
+    name: str
+    caption: str
+    axis: Axis
+    groups: tuple[Gains, ...]
+    place: Place = Place()
 
 
 @dataclass(frozen=True)
 class Section:
-    """One of the paper's tables or figures, block by block."""
+    """One of the paper's tables or figures, source by source."""
 
     name: str
     title: str
     about: str
     tables: tuple[Table, ...] = ()
     figures: tuple[Figure, ...] = ()
+    forests: tuple[Forest, ...] = ()
+    is_aside: bool = False  # no part of the paper: a page folds it
 
 
 @dataclass(frozen=True)

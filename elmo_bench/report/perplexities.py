@@ -42,12 +42,13 @@ def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> S
     records = inputs.published.perplexities
     for label, (task, streams) in list_texts(printed, inputs).items():
         entry = printed.get(label, {})
+        heading = Cell((label,), task=inputs.tasks[task].title if task in inputs.tasks else "")
         theirs = tuple(_paper_perplexity(entry.get(when)) for when in ("before", "after"))
         ours = [row for record in records for row in _perplexity_rows(record, task, streams)]
         if not ours:
-            rows.append((text(label), *theirs, NOTHING, NOTHING, NO_RUN, NO_RUN))
+            rows.append((heading, *theirs, NOTHING, NOTHING, NO_RUN, NO_RUN))
             missing.append(task)
-        rows += [(text(label), *theirs, *row) for row in ours]
+        rows += [(heading, *theirs, *row) for row in ours]
     tasks = ",".join(dict.fromkeys(missing))
     commands = (spell_run([f"+experiment={name}", f"task={tasks}"], sweep=True),) if missing else ()
     built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands)

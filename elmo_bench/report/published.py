@@ -47,6 +47,26 @@ class Block:
     chosen_by: tuple[str, ...] = field(default=(), compare=False)  # the overrides that choose the encoder
 
 
+@dataclass(frozen=True, order=True)
+class Sheet:
+    """One source, size and encoder: what one table shows, each task on the corpora that it was run on."""
+
+    source: str
+    size: str
+    encoder: str = ""  # empty where no run with ELMo is published
+    fingerprint: str = ""
+    chosen_by: tuple[str, ...] = field(default=(), compare=False)
+
+    def on(self, corpus: str) -> Block:
+        """The part of the sheet that is about one corpus."""
+        return Block(self.source, corpus, self.size, self.encoder, self.fingerprint, self.chosen_by)
+
+
+def rank_source(source: str) -> tuple[bool, bool, str]:
+    """The order of sources in a report: the paper's data first, the generated world last."""
+    return source == GENERATED, source != "paper", source
+
+
 @dataclass(frozen=True)
 class Wanted:
     """The condition of a cell."""
@@ -151,7 +171,7 @@ class Published:
         found = {block_of(run.record) for run in self.runs if not is_baseline(run.record)}
         served = {(block.source, block.corpus, block.size) for block in found}
         alone = {Block(*place) for place in places if place not in served}
-        return sorted(found | alone, key=lambda block: (block.source == GENERATED, block))
+        return sorted(found | alone, key=lambda block: (rank_source(block.source), block))
 
     def first_encoder(self, block: Block) -> Block:
         """Of the blocks that differ in the encoder alone, the one with the most runs."""
@@ -159,6 +179,17 @@ class Published:
         counts = Counter(block_of(run.record) for run in self.runs if not is_baseline(run.record))
         rivals = [other for other in counts if (other.source, other.corpus, other.size) == place]
         return max(rivals, key=lambda other: (counts[other], other), default=block)
+
+    def is_first(self, sheet: Sheet) -> bool:
+        """Whether no other encoder of the source and size has more runs."""
+        counts = Counter(
+            fingerprint_of(run.record)
+            for run in self.runs
+            if (run.record.source, run.record.size) == (sheet.source, sheet.size)
+            and not is_baseline(run.record)
+        )
+        most = max(counts, key=lambda fingerprint: (counts[fingerprint], fingerprint), default="")
+        return sheet.fingerprint in ("", most)
 
     def of_task(self, block: Block, task: str) -> TaskRuns:
         """The runs of a task that belong to a block, with or without ELMo."""
@@ -172,6 +203,15 @@ class Published:
                 and (is_baseline(run.record) or block_of(run.record) == block)
             )
         )
+
+
+def sheets_of(blocks: Iterable[Block]) -> list[Sheet]:
+    """The sheets that some blocks are parts of; a block without an encoder is part of those of its source."""
+    sheets = dict.fromkeys(
+        Sheet(block.source, block.size, block.encoder, block.fingerprint, block.chosen_by) for block in blocks
+    )
+    served = {(sheet.source, sheet.size) for sheet in sheets if sheet.encoder}
+    return [sheet for sheet in sheets if sheet.encoder or (sheet.source, sheet.size) not in served]
 
 
 def block_of(record: Record) -> Block:

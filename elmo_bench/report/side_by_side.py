@@ -20,7 +20,7 @@ from elmo_bench.report.baseline import (
 )
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.published import GENERATED, Wanted, block_of
+from elmo_bench.report.published import GENERATED, Wanted, block_of, rank_source
 
 NO_ENCODER = ""  # the fingerprint of the baseline
 
@@ -141,7 +141,7 @@ def find_fields(inputs: ReportInputs, tasks: Sequence[str]) -> list[Field]:
         kept = tuple(column for column in columns if any(not is_baseline(run.record) for run in column.runs))
         if kept:
             fields.append(Field(source, size, kept))
-    return sorted(fields, key=lambda field: (field.source == GENERATED, field.source, field.size))
+    return sorted(fields, key=lambda field: (rank_source(field.source), field.size))
 
 
 def _column(task: str, corpus: str, runs: Iterable[Run]) -> Column:

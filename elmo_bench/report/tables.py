@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import RowConfig, TableConfig
-from elmo_bench.report.captions import caption_of, describe_block, facts_of, notes_of
+from elmo_bench.report.captions import caption_of, describe_sheet, facts_of, notes_of
 from elmo_bench.report.cells import (
     NO_RUN,
     NOTHING,
@@ -16,25 +16,27 @@ from elmo_bench.report.cells import (
     adjust_tests,
     gain_cell,
     interval_cell,
+    name_runs,
     paper_cell,
     paper_gain,
     printed_gain,
     score_cell,
     speed_cell,
+    task_cell,
     test_cell,
     text,
 )
 from elmo_bench.report.comparison import Seeds
 from elmo_bench.report.ensembles import NO_ENSEMBLE, ensemble_cell, ensemble_command
-from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask, is_beside
+from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Section, Table
 from elmo_bench.report.paper import Path, lookup
-from elmo_bench.report.published import GENERATED, Block, TaskRuns, Wanted
+from elmo_bench.report.published import Block, Sheet, TaskRuns, Wanted
 from elmo_bench.types import UsageError
 
-COLUMNS = ("Task", "System", "Paper", "Paper's gain", "Here", "Gain", "95 % interval", TESTS, PASSES)
+COLUMNS = ("Task", "System", "Here", "Gain", "95 % interval", "Paper", "Paper's gain", TESTS, PASSES)
 OF_THE_BLOCK = ("own", "tuned")  # encoders of rows that name no other
-UNTESTED = (NOTHING,) * 4  # gain, interval, tests and speed of a row without a baseline
+UNTESTED = (NOTHING, NOTHING, NOTHING, NOTHING)  # gain, interval, tests and speed of a row without a baseline
 
 
 @dataclass(frozen=True)
@@ -156,121 +158,176 @@ def _wanted(row: RowConfig) -> Wanted | None:
 
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
-    """One table per block; without any run, the paper's numbers and the commands."""
-    tables = [build_table(scored, block, inputs) for block in _blocks_of(scored, inputs)]
+    """One table per source, size and encoder; without any run, the paper's numbers and the commands."""
+    tables = [build_table(scored, sheet, inputs) for sheet in _sheets_of(scored, inputs)]
     shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
-    return Section(scored.name, scored.table.title, scored.table.about, tuple(shown))
+    title, about = scored.table.title, scored.table.about
+    return Section(scored.name, title, about, tuple(shown), is_aside=scored.table.aside)
 
 
-def _blocks_of(scored: Scored, inputs: ReportInputs) -> list[Block]:
-    """The blocks that have a table of their own.
+def _sheets_of(scored: Scored, inputs: ReportInputs) -> list[Sheet]:
+    """The sheets that have a table of their own.
 
     A fine-tuned encoder is a row of the table of the encoder that it was. An encoder that a row names is that
     row of every other encoder's table; if no other has been run, the table has no encoder of its own.
     """
     named = {row.encoder for rows in scored.rows.values() for row in rows}
-    blocks = [block for block in inputs.blocks(scored.rows) if not inputs.is_tuned(block)]
-    own = [block for block in blocks if block.encoder not in named]
+    sheets = inputs.sheets(scored.rows)
+    own = [sheet for sheet in sheets if sheet.encoder not in named]
+    served = {(sheet.source, sheet.size) for sheet in own}
     lonely = [
-        Block(block.source, block.corpus, block.size)
-        for block in blocks
-        if block.encoder in named and not any(is_beside(block, other) for other in own)
+        Sheet(sheet.source, sheet.size)
+        for sheet in sheets
+        if sheet.encoder in named and (sheet.source, sheet.size) not in served
     ]
     return [*own, *dict.fromkeys(lonely)]
 
 
-def build_table(scored: Scored, block: Block, inputs: ReportInputs) -> Table:
-    """The rows of the tasks that a block has a corpus for."""
+@dataclass(frozen=True)
+class Part:
+    """The rows of one task on one corpus, with their runs."""
+
+    task: ShownTask
+    block: Block
+    runs: TaskRuns
+    found: tuple[tuple[Row, Seeds], ...]
+
+
+def build_table(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Table:
+    """The rows of every task, whatever corpora a source has for them."""
+    parts = list(_parts_of(scored, sheet, inputs))
+    corpora = {part.block.corpus for part in parts}
     rows: list[tuple[Cell, ...]] = []
-    missing: list[str] = []
+    missing: list[tuple[ShownTask, str]] = []
     ensembles: list[str] = []  # commands
-    notes, facts = notes_of(block), list[str]()
-    for name, wanted in scored.rows.items():
-        task = inputs.tasks[name]
-        runs = inputs.of_task(block, task)
-        found = [
-            (row, inputs.of_encoder(block, task, row.encoder).find(row.wanted) if row.wanted else {})
-            for row in wanted
+    notes = notes_of(sheet.source, sheet.size)
+    for part in parts:
+        heading = task_cell(part.task, part.block.corpus if len(corpora) > 1 else "")
+        built = [
+            (heading, *build_row(scored.table, part.task, row, seeds, part.runs, inputs))
+            for row, seeds in part.found
         ]
-        if not inputs.lists(block, task, any(row.against and seeds for row, seeds in found)):
-            continue
-        # A row of another encoder is there for the paper's number or for runs.
-        found = [(row, seeds) for row, seeds in found if seeds or row.paper or row.encoder in OF_THE_BLOCK]
-        built = [build_row(scored.table, task, row, seeds, runs, inputs) for row, seeds in found]
         rows += built
-        facts += _facts_of_rows(task, block, found)
-        if runs.fraction != 1:
-            notes.append(
-                f"{task.title}: trained on {100 * runs.fraction:g} % of its train split (size {block.size})."
-            )
+        notes += _facts_of_rows(part)
+        if part.runs.fraction != 1:
+            share = f"{100 * part.runs.fraction:g} % of its train split (size {sheet.size})"
+            notes.append(f"{part.task.title}: trained on {share}.")
         if any(NO_RUN in cells for cells in built):
-            missing.append(name)
-        for (_, seeds), cells in zip(found, built, strict=True):
+            missing.append((part.task, part.block.corpus))
+        for (_, seeds), cells in zip(part.found, built, strict=True):
             if NO_ENSEMBLE in cells:
-                ensembles += ensemble_command(name, seeds)
-    commands = [command_for(scored.experiment, missing, block, inputs.sizes)] if missing else []
+                ensembles += ensemble_command(part.task.name, seeds)
+    described = describe_sheet(sheet, corpora)
     return Table(
         name=scored.name,
-        block=describe_block(block),
-        caption=caption_of(scored.table.title, scored.table.split, block, facts),
+        block=described,
+        caption=caption_of(scored.table.title, scored.table.split, described),
         columns=COLUMNS,
         rows=adjust_tests(COLUMNS, rows),
         notes=tuple(notes),
-        commands=(*commands, *ensembles),
+        commands=(*commands_for(scored.experiment, missing, sheet, inputs.sizes), *ensembles),
+        place=inputs.place(sheet, parts[0].task.title if len(scored.rows) == 1 and parts else ""),
     )
 
 
-def _facts_of_rows(task: ShownTask, block: Block, rows: Sequence[tuple[Row, Seeds]]) -> Iterator[str]:
-    """What the caption says of a task's rows; those with settings of their own are named."""
-    usual = [run for row, seeds in rows if row.wanted and not row.wanted.settings for run in seeds.values()]
-    others = {row.label: seeds.values() for row, seeds in rows if row.wanted and row.wanted.settings}
-    yield from facts_of(task, block, usual, others)
+def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[Part]:
+    """What a table has to show of every task; for a further encoder, only where it has been run."""
+    is_first = inputs.published.is_first(sheet)
+    for name, wanted in scored.rows.items():
+        task = inputs.tasks[name]
+        for corpus in inputs.corpora(sheet, task):
+            block = sheet.on(corpus)
+            found = [
+                (row, inputs.of_encoder(block, task, row.encoder).find(row.wanted) if row.wanted else {})
+                for row in wanted
+            ]
+            if is_first or any(row.against and seeds for row, seeds in found):
+                # A row of another encoder is there for the paper's number or for runs.
+                kept = [
+                    (row, seeds) for row, seeds in found if seeds or row.paper or row.encoder in OF_THE_BLOCK
+                ]
+                yield Part(task, block, inputs.of_task(block, task), tuple(kept))
+
+
+def _facts_of_rows(part: Part) -> Iterator[str]:
+    """What must be known of a task's rows; those with settings of their own are named."""
+    settings = [(row, seeds) for row, seeds in part.found if row.wanted]
+    usual = [run for row, seeds in settings if not _settings(row) for run in seeds.values()]
+    others = {row.label: seeds.values() for row, seeds in settings if _settings(row)}
+    yield from facts_of(part.task, part.block, usual, others)
+
+
+def _settings(row: Row) -> Mapping[str, object]:
+    return row.wanted.settings if row.wanted else {}
 
 
 def build_row(
     table: TableConfig, task: ShownTask, row: Row, seeds: Seeds, runs: TaskRuns, inputs: ReportInputs
 ) -> tuple[Cell, ...]:
-    """One system: the paper's number and gain, ours, and how sure ours is."""
+    """One system: our score and gain, the paper's, and how sure ours is."""
+    label, theirs = text(row.label), _paper_cells(row)
+    if row.wanted is None:
+        return (label, NOTHING, NOTHING, NOTHING, *theirs, NOTHING, NOTHING)
+    if row.is_ensemble:
+        return (label, ensemble_cell(table, seeds, inputs), NOTHING, NOTHING, *theirs, NOTHING, NOTHING)
+    if not seeds:  # the table's command makes the runs of its own encoder
+        empty = NO_RUN if row.encoder in OF_THE_BLOCK else NOTHING
+        return (label, empty, NOTHING, NOTHING, *theirs, NOTHING, NOTHING)
+    inputs.show(task, seeds)
+    gain, interval, tests, speed = UNTESTED
+    if row.against:
+        metric = next(iter(seeds.values())).record.metric
+        before = runs.baseline(seeds, row.against, row.wanted.settings)
+        gain, interval, tests, speed = compare_cells(inputs, before, seeds, table.split, metric)
+    score = score_cell(list(seeds.values()), table.split, table.statistics)
+    return (label, score, gain, interval, *theirs, tests, speed)
+
+
+def _paper_cells(row: Row) -> tuple[Cell, Cell]:
+    """The paper's number and gain."""
     printed = lookup(*row.paper) if row.paper else None
-    theirs = paper_cell(printed) if printed else NOTHING
     gained = NOTHING
     if row.paper_gain:
         gained = printed_gain(lookup(*row.paper_gain))
     elif printed and row.paper_against:
         gained = paper_gain(printed, lookup(*row.paper_against))
-    heading = (text(task.title), text(row.label), theirs, gained)
-    if row.wanted is None:
-        return (*heading, NOTHING, *UNTESTED)
-    if row.is_ensemble:
-        return (*heading, ensemble_cell(table, seeds, inputs), *UNTESTED)
-    if not seeds:  # the table's command makes the runs of its own encoder
-        return (*heading, NO_RUN if row.encoder in OF_THE_BLOCK else NOTHING, *UNTESTED)
-    inputs.show(task, seeds)
-    cells = (*heading, score_cell(list(seeds.values()), table.split, table.statistics))
-    if not row.against:
-        return (*cells, *UNTESTED)
-    metric = next(iter(seeds.values())).record.metric
-    before = runs.baseline(seeds, row.against, row.wanted.settings)
-    return (*cells, *compare_cells(inputs, before, seeds, table.split, metric))
+    return paper_cell(printed) if printed else NOTHING, gained
 
 
 def compare_cells(
     inputs: ReportInputs, before: Seeds, after: Seeds, split: str, metric: str
-) -> tuple[Cell, ...]:
+) -> tuple[Cell, Cell, Cell, Cell]:
     """Gain, interval, tests and speed of learning over the seeds that both have."""
     found = inputs.referee.compare(before, after, split, metric)
     if found is None:
         return UNTESTED
     pairs = [(before[seed], after[seed]) for seed in found.seeds]
-    return gain_cell(found), interval_cell(found), test_cell(found), speed_cell(pairs)
+    names = name_runs([*(run for _, run in pairs), *(run for run, _ in pairs)])
+    gain, interval, tests, speed = (
+        cell if cell is NOTHING else replace(cell, runs=names)
+        for cell in (gain_cell(found), interval_cell(found), test_cell(found), speed_cell(pairs))
+    )
+    return gain, interval, tests, speed
 
 
-def command_for(experiment: str, tasks: Sequence[str], block: Block, sizes: Collection[str]) -> str:
-    """The command that fills the empty cells of a block; a size is named unless the source chooses it."""
-    words = [f"+experiment={experiment}", f"task={','.join(tasks)}", f"data={block.source}"]
-    if block.source != GENERATED:
-        words.append(f"data.corpus={block.corpus}")
-    words += block.chosen_by
-    if block.size in sizes and block.size != block.source:
-        words.append(f"size={block.size}")
+def commands_for(
+    experiment: str, missing: Iterable[tuple[ShownTask, str]], sheet: Sheet, sizes: Collection[str]
+) -> list[str]:
+    """The commands that fill the empty cells of a sheet: one, and one for each corpus beside the usual."""
+    tasks: dict[str, list[str]] = {}  # by the corpus that must be named
+    for task, corpus in missing:
+        named = "" if corpus == task.defaults.get(sheet.source) else corpus
+        tasks.setdefault(named, []).append(task.name)
+    return [command_for(experiment, names, sheet, sizes, corpus) for corpus, names in tasks.items()]
+
+
+def command_for(
+    experiment: str, tasks: Sequence[str], sheet: Sheet, sizes: Collection[str], corpus: str = ""
+) -> str:
+    """The command that fills the empty cells of some tasks; a size is named unless the source chooses it."""
+    words = [f"+experiment={experiment}", f"task={','.join(tasks)}", f"data={sheet.source}"]
+    words += [f"data.corpus={corpus}"] if corpus else []
+    words += sheet.chosen_by
+    if sheet.size in sizes and sheet.size != sheet.source:
+        words.append(f"size={sheet.size}")
     return spell_run(words, sweep=True)

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.report.model import Section
-from tests.report.test_report import build
+from tests.report.test_report import build, opening_gains
 from tests.support.report_records import DEFAULTS, ELMO, NONE, make_record, publish
 
 WORDS, A, B = "1" * 64, "a" * 64, "b" * 64
@@ -72,7 +72,8 @@ def test_two_encoders_of_one_name_are_two_different_rows(tmp_path: Path) -> None
         publish_ner(tmp_path, 30, "model A", fingerprint, 0.001)
     found = section(tmp_path)
     assert list(rows(found)) == ["none", "model A aaaaaa", "model A bbbbbb"]
-    assert found.figures[0].svg.count("model A aaaaaa") == 2  # beside its mark and in the legend
+    (group,) = opening_gains(build(tmp_path)).groups
+    assert [gain.encoder for gain in group.gains][:2] == ["model A aaaaaa", "model A bbbbbb"]
 
 
 def test_dev_chooses_the_rate_of_every_row_and_test_does_not(tmp_path: Path) -> None:
@@ -144,16 +145,22 @@ def test_the_cost_is_measured_or_empty(tmp_path: Path) -> None:
     assert "Speed measured with cpu, a processor, 1 thread: big on 500 tokens." in notes
 
 
-def test_the_figure_has_the_papers_gain_and_the_cost(tmp_path: Path) -> None:
+def test_the_opening_gains_have_intervals_and_the_papers_gain_beside_them(tmp_path: Path) -> None:
     publish_baseline(tmp_path, 20)
-    for seed in (1, 2, 3):
-        own = identity(B)
-        made = make_record("ner", seed, 30, ELMO, identity=own, encoder="big", encoder_facts=facts(1000, 500))
-        publish(tmp_path, made, 30)
-    (figure,) = section(tmp_path).figures
-    assert "ELMo in the paper" in figure.svg
-    assert 'class="hollow paper"' in figure.svg
-    assert "big: 4 s to encode and 24.0 kB in the store per 1,000 tokens" in figure.svg
+    publish_ner(tmp_path, 30, "big", B, 0.001)
+    forest = opening_gains(build(tmp_path))
+    (group,) = forest.groups
+    ours, theirs = group.gains
+    assert (group.task, group.corpus, ours.encoder, ours.value, ours.count) == (
+        "NER",
+        "world",
+        "big",
+        25.0,
+        3,
+    )
+    assert ours.interval and ours.interval[0] < 25 < ours.interval[1]
+    assert (theirs.is_paper, theirs.value, theirs.interval) == (True, 2.06, None)
+    assert forest.axis.low <= 0 and forest.axis.high >= ours.interval[1]
 
 
 def test_a_missing_cell_names_its_command(tmp_path: Path) -> None:
