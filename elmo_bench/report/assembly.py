@@ -6,6 +6,7 @@ from collections.abc import Callable
 
 from elmo_bench.config import TableConfig
 from elmo_bench.report.convergence import MARK
+from elmo_bench.report.details import build_details
 from elmo_bench.report.efficiency import sample_efficiency
 from elmo_bench.report.encoders import build_encoders
 from elmo_bench.report.ensembles import name_not_shown
@@ -80,7 +81,8 @@ def assemble(inputs: ReportInputs) -> Report:
     sections = [*opening, *sections]
     problems = (*inputs.published.problems, *name_not_shown(inputs))
     warnings = (*problems, *inputs.warnings, *inputs.referee.problems)
-    return Report(summarise_published(inputs), tuple(sections), warnings, NOTES)
+    details = build_details(sections, inputs)
+    return Report(summarise_published(inputs), tuple(sections), warnings, NOTES, details)
 
 
 def summarise_published(inputs: ReportInputs) -> str:

@@ -44,6 +44,7 @@ class Run:
     record: Record
     counts: Path
     is_sealed: bool = True  # older records are not
+    predictions: Path | None = None  # of the test set, where they are at hand
 
     @property
     def seed(self) -> int:

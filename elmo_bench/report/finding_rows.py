@@ -17,13 +17,15 @@ from elmo_bench.report.model import Cell, Place, Section, Table
 from elmo_bench.report.verdicts import Verdict
 
 NAME, TITLE = "findings", "Findings"
-ABOUT = (
-    "The findings of the paper as claims, fixed before runs are made (conf/findings), and what runs say of "
-    "each. Holds, contrary: the adjusted p is below 0.05, and the interval excludes every effect against the "
+ABOUT = "The paper's findings as claims, fixed before runs are made (conf/findings), and what runs say of them."
+NOTES = (
+    "Holds, contrary: the adjusted p is below 0.05, and the interval excludes every effect against the "
     "claim, or every effect that agrees with it. Undetermined: neither; the smallest effect is named that "
     "these runs would have shown with 80 % power. Not converged: a run met its cap on epochs, so nothing is "
-    "concluded."
+    "concluded.",
+    "p: as tested, and adjusted for the tests of the same table of the paper (Holm).",
 )
+ORDER = list(Verdict)  # of rows: what is decided comes first
 COLUMNS = ("Task", "Finding", "Verdict", "Effect", "Interval", "Here", "Paper", "p", "n")
 
 
@@ -40,6 +42,7 @@ def build_findings(inputs: ReportInputs) -> Section:
 def _tables(source: str, judged: Sequence[Judged]) -> Iterator[Table]:
     """What runs say of the findings, and the findings that no run says anything of."""
     known = [one for one in judged if one.effect is not None]
+    known.sort(key=lambda one: ORDER.index(one.verdict))
     unknown = [one for one in judged if one.effect is None]
     if known:
         yield _table(source, known, count_verdicts(judged), known)
@@ -55,7 +58,7 @@ def _table(source: str, shown: Sequence[Judged], said: str, lacking: Sequence[Ju
         caption=f"{TITLE} · source {source} · {said}",
         columns=COLUMNS,
         rows=tuple(_row(one) for one in shown),
-        notes=("p: as tested, and adjusted for the tests of the same table of the paper (Holm).",),
+        notes=NOTES,
         commands=tuple(merge_commands(commands)),
         place=Place(source),
     )

@@ -18,8 +18,8 @@ NAME, TITLE = "gains", "What ELMo gains"
 ABOUT = (
     "The gain of every encoder over the same run without one, task by task, with its 95 % interval: over "
     "seeds and test examples, or over examples alone with fewer than three seeds. The hollow mark is the "
-    f"paper's gain, on its own data. {MARK.capitalize()}: a run met its cap on epochs, and the gain may be one "
-    "of speed."
+    f"paper's gain, on its own data. {MARK.capitalize()}: a run met its cap on epochs, and the gain may be "
+    "one of speed."
 )
 KIND = "encoders"  # of the tables that say which tasks are shown
 

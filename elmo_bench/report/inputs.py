@@ -10,6 +10,7 @@ from elmo_bench.conditions import fingerprint_of
 from elmo_bench.config import FamilyConfig, PaperConfig, TableConfig, TaskConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee, Run, Seeds
+from elmo_bench.report.examples import Confusion
 from elmo_bench.report.model import Place
 from elmo_bench.report.published import (
     GENERATED,
@@ -52,6 +53,9 @@ class ReportInputs:
     sizes: frozenset[str] = frozenset({"paper"})  # what size=NAME can choose
     warnings: list[str] = field(default_factory=list)
     shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
+    confusions: Mapping[str, Confusion] = field(
+        default_factory=dict
+    )  # by condition, where answers are at hand
     shown_ensembles: set[str] = field(default_factory=set)  # names
 
     def warn(self, warning: str) -> None:

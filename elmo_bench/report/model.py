@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
+from elmo_bench.report.examples import Confusion
 from elmo_bench.report.svg import Axis
 
 Kind = Literal["text", "paper", "unverified", "score", "detail", "verdict", "missing", "nothing"]
@@ -125,6 +128,62 @@ class Section:
 
 
 @dataclass(frozen=True)
+class SeedDetail:
+    """One run of a condition, and where its files lie."""
+
+    seed: int
+    scores: Mapping[str, float]  # the metric by split
+    best_epoch: float | None
+    ended: str  # why training did
+    updates: int | None
+    seconds: float | None  # of training
+    code: str
+    record: Path
+    counts: Path
+    predictions: Path | None = None  # where they are at hand
+
+
+@dataclass(frozen=True)
+class ConditionDetail:
+    """What a cell opens to: the runs of one condition."""
+
+    condition: str
+    task: str
+    described: str
+    setting: str  # source, corpus and size
+    metric: str
+    marks: tuple[str, ...]
+    seeds: tuple[SeedDetail, ...]
+    dots: str  # a drawing
+    curves: str  # another; empty where nothing was trained in epochs
+    scores: tuple[tuple[str, ...], ...]  # by label or name; the first row has the headings
+    settings: tuple[tuple[str, str], ...]
+    command: str
+    confusion: Confusion | None = None
+
+
+@dataclass(frozen=True)
+class PairDetail:
+    """What a gain opens to: its two conditions, seed by seed."""
+
+    title: str
+    before: str
+    after: str
+    first: str  # the conditions in words
+    second: str
+    dots: str
+    rows: tuple[tuple[str, ...], ...]  # the first row has the headings
+
+
+@dataclass(frozen=True)
+class Details:
+    """What the cells of a report open to."""
+
+    conditions: tuple[ConditionDetail, ...] = ()
+    pairs: tuple[PairDetail, ...] = ()
+
+
+@dataclass(frozen=True)
 class Report:
     """All of it."""
 
@@ -132,3 +191,4 @@ class Report:
     sections: tuple[Section, ...]
     warnings: tuple[str, ...]
     notes: tuple[str, ...]
+    details: Details = Details()

@@ -1,17 +1,161 @@
-"""A report as one page that needs nothing else: no script, no network."""
+"""A report as one page that needs nothing else: no network, no build step, and only a script of its own."""
 
 from __future__ import annotations
 
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
 from importlib.resources import files
+from pathlib import Path
 
 from markupsafe import Markup
 
-from elmo_bench.report.model import Report
+from elmo_bench.report.details import conditions_of
+from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report, Section, Table
+from elmo_bench.report.remarks import Said, say_once
 from elmo_bench.report.templates import render_page
 
+OURS = ("score", "detail", "verdict")  # kinds of cells that a narrow screen shows first
 
-def write_page(report: Report) -> str:
-    """index.html."""
-    style = Markup((files(__package__) / "page.css").read_text("utf-8"))
-    filters = {"drawn": Markup}  # our own SVG, whose labels `svg` has escaped
-    return render_page("page.html", filters, report=report, style=style)
+
+@dataclass(frozen=True)
+class Part:
+    """What a section shows of one source and encoder; a folded part is opened by the reader."""
+
+    place: Place
+    is_folded: bool
+    forests: tuple[Forest, ...]
+    figures: tuple[tuple[Figure, Said], ...]
+    tables: tuple[tuple[Table, Said], ...]
+
+    @property
+    def title(self) -> str:
+        """What a reader opens."""
+        source = f"source {self.place.source}" if self.place.source else "all sources"
+        encoder = f", encoder {self.place.encoder}" if self.place.encoder else ""
+        return f"{source}{encoder}{': no run' if self.is_empty else ''}"
+
+    @property
+    def is_empty(self) -> bool:
+        return not self.forests and not self.figures and all(table.is_empty for table, _ in self.tables)
+
+
+@dataclass(frozen=True)
+class Chapter:
+    """A section with its parts."""
+
+    section: Section
+    parts: tuple[Part, ...]
+
+
+def write_page(report: Report, directory: Path = Path()) -> str:
+    """index.html; its links to records are relative to the directory in which it will lie."""
+    known = openable(report.details)
+    filters = {
+        "drawn": Markup,  # our own SVG, whose labels `svg` has escaped
+        "beside": lambda path: Path(os.path.relpath(path, directory)).as_posix(),
+        "details": lambda runs: detail_of(runs, known),
+        "percent": lambda share: f"{100 * share:.2f}%",
+    }
+    chapters = tuple(divide(report.sections))
+    return render_page(
+        "page.html",
+        filters,
+        report=report,
+        chapters=chapters,
+        choices=list_choices(report.sections),
+        style=Markup(_read("page.css")),
+        script=Markup(_read("page.js")),
+    )
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")
+
+
+def openable(details: Details) -> frozenset[str]:
+    """The ids of all details."""
+    conditions = {f"c-{one.condition}" for one in details.conditions}
+    return frozenset(conditions | {f"p-{pair.after}-{pair.before}" for pair in details.pairs})
+
+
+def detail_of(runs: Iterable[str], known: frozenset[str]) -> str:
+    """The id of what a cell opens to: its two conditions or its first; empty where there is nothing."""
+    conditions = conditions_of(runs)
+    pair, single = f"p-{'-'.join(conditions)}", f"c-{''.join(conditions[:1])}"
+    return pair if pair in known else single if single in known else ""
+
+
+def divide(sections: Sequence[Section]) -> Iterator[Chapter]:
+    """Sections in parts; every remark is said in full once."""
+    placed = [_group(section) for section in sections]
+    noted = [
+        notes
+        for groups in placed
+        for _, figures, tables in groups.values()
+        for notes in [*(figure.notes for figure in figures), *(table.notes for table in tables)]
+    ]
+    said = iter(say_once(noted))
+    for section, groups in zip(sections, placed, strict=True):
+        parts = [
+            Part(
+                place,
+                True,
+                tuple(forests),
+                tuple((figure, next(said)) for figure in figures),
+                tuple((table, next(said)) for table in tables),
+            )
+            for place, (forests, figures, tables) in groups.items()
+        ]
+        yield Chapter(section, tuple(_unfold(parts)))
+
+
+Contents = tuple[list[Forest], list[Figure], list[Table]]
+
+
+def _group(section: Section) -> dict[Place, Contents]:
+    """What a section has of each source and encoder, in its order."""
+    groups: dict[Place, Contents] = {}
+    for number, kind in enumerate((section.forests, section.figures, section.tables)):
+        for item in kind:
+            key = Place(item.place.source, item.place.encoder, is_aside=item.place.is_aside)
+            groups.setdefault(key, ([], [], []))[number].append(item)
+    return groups
+
+
+def _unfold(parts: Sequence[Part]) -> Iterator[Part]:
+    """The first part with something to show is open, and those that follow are folded."""
+    is_shown = False
+    for part in parts:
+        if is_shown or part.is_empty or part.place.is_aside:
+            yield part
+        else:
+            is_shown = True
+            yield Part(part.place, False, part.forests, part.figures, part.tables)
+
+
+@dataclass(frozen=True)
+class Choices:
+    """What a reader can filter by."""
+
+    sources: tuple[str, ...]
+    encoders: tuple[str, ...]
+    tasks: tuple[str, ...]
+
+
+def list_choices(sections: Iterable[Section]) -> Choices:
+    """Everything that some table, drawing or row is about, in the order in which it appears."""
+    places: list[Place] = []
+    cells: list[Cell] = []
+    for section in sections:
+        places += (item.place for item in (*section.forests, *section.figures, *section.tables))
+        cells += (cell for table in section.tables for row in table.rows for cell in row)
+    return Choices(
+        _distinct(place.source for place in places),
+        _distinct([*(place.encoder for place in places), *(cell.encoder for cell in cells)]),
+        _distinct([*(cell.task for cell in cells), *(place.task for place in places)]),
+    )
+
+
+def _distinct(names: Iterable[str]) -> tuple[str, ...]:
+    return tuple(dict.fromkeys(filter(None, names)))

@@ -64,18 +64,36 @@ def log_axis(label: str, values: Sequence[float]) -> Axis:
     return Axis(label, low if low < high else low / 2, high if low < high else high * 2, ticks, True)
 
 
-def draw_lines(title: str, lines: Sequence[Line], across: Axis, up: Axis) -> str:
+@dataclass(frozen=True)
+class Spot:
+    """A point of a curve that stands out; a hollow one is square."""
+
+    x: float
+    y: float
+    colour: int
+    is_hollow: bool = False
+
+
+def draw_lines(title: str, lines: Sequence[Line], across: Axis, up: Axis, spots: Sequence[Spot] = ()) -> str:
     """A chart with a legend; the title is what a screen reader says."""
     parts = [*_frame(title, across, up)]
     for line in sorted(lines, key=lambda line: not line.faint):
-        spots = [(_x(across, x), _y(up, y)) for x, y in line.points]
+        places = [(_x(across, x), _y(up, y)) for x, y in line.points]
         kind = f"line c{line.colour}" + (" faint" if line.faint else "")
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in spots)
+        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
         parts.append(f'<polyline class="{kind}" points="{path}"/>')
         if line.deviations:
-            parts += _marks(line, spots, up)
+            parts += _marks(line, places, up)
+    parts += [_spot(spot, _x(across, spot.x), _y(up, spot.y)) for spot in spots]
     legend, rows = _legend([line for line in lines if not line.faint])
     return _svg(title, WIDTH, HEIGHT + 18 * (rows - 1), [*parts, *legend])
+
+
+def _spot(spot: Spot, x: float, y: float) -> str:
+    if spot.is_hollow:
+        place = f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'
+        return f'<rect class="hollow c{spot.colour}" {place}/>'
+    return f'<circle class="dot c{spot.colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
 
 
 def _frame(title: str, across: Axis, up: Axis) -> list[str]:
@@ -124,6 +142,40 @@ def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
         parts.append(f'<text class="tick" x="{x + 25:.1f}" y="{y + 4}">{escape(line.label)}</text>')
         x += wide
     return parts, rows
+
+
+STRIP, NAMES = 26, 84  # of a drawing of single values: the height of a row, the width of the names
+
+
+def draw_dots(title: str, rows: Sequence[tuple[str, int, Sequence[float]]], label: str) -> str:
+    """Single values as dots on one axis, and their mean as a bar: a row for each name and colour."""
+    axis = linear_axis(label, [value for _, _, values in rows for value in values])
+    bottom = STRIP * len(rows) + 6
+    wide = WIDTH - NAMES - 20
+
+    def place(value: float) -> float:
+        return NAMES + axis.share(value) * wide
+
+    parts = []
+    for tick in axis.ticks:
+        x = place(tick)
+        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="2" y2="{bottom}"/>')
+        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 13}" text-anchor="middle">{tick:g}</text>')
+    for number, (name, colour, values) in enumerate(rows):
+        y = STRIP * (number + 0.5) + 3
+        parts.append(f'<text class="tick" x="0" y="{y + 4:.1f}">{escape(name)}</text>')
+        middle = place(sum(values) / len(values))
+        ends = f'x1="{middle:.1f}" x2="{middle:.1f}" y1="{y - 9:.1f}" y2="{y + 9:.1f}"'
+        parts.append(f'<line class="bar c{colour}" {ends}/>')
+        parts += [
+            f'<circle class="dot faded c{colour}" cx="{place(value):.1f}" cy="{y:.1f}" r="4.5"/>'
+            for value in values
+        ]
+    middle = NAMES + wide / 2
+    parts.append(
+        f'<text class="label" x="{middle:.1f}" y="{bottom + 28}" text-anchor="middle">{escape(label)}</text>'
+    )
+    return _svg(title, WIDTH, bottom + 34, parts)
 
 
 def colour_of(number: int) -> int:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 
-Filter = Callable[..., str]
+Filter = Callable[..., Any]
 
 
 def render_page(name: str, filters: Mapping[str, Filter], **values: Any) -> str:
@@ -36,6 +36,7 @@ def _environment(autoescape: bool, **marks: str) -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
+        loader=FunctionLoader(_read),
         **marks,  # type: ignore[arg-type]
     )
 
@@ -44,5 +45,8 @@ def _render(
     environment: Environment, name: str, filters: Mapping[str, Filter], values: dict[str, Any]
 ) -> str:
     environment.filters.update(filters)
-    source = (files(__package__) / name).read_text("utf-8")
-    return environment.from_string(source).render(**values)
+    return environment.get_template(name).render(**values)
+
+
+def _read(name: str) -> str:
+    return (files(__package__) / name).read_text("utf-8")

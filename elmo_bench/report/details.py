@@ -1,0 +1,220 @@
+"""What a cell opens to: the runs of one condition, or of the two that a gain compares."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from statistics import mean
+from typing import Any
+
+from elmo_bench.commands import spell_run
+from elmo_bench.conditions import (
+    choose_encoder,
+    describe_condition,
+    flatten,
+    is_baseline,
+    name_encoders,
+    reduce_elmo,
+)
+from elmo_bench.records import Record
+from elmo_bench.report.cells import marks_of
+from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.convergence import MARK, met_cap
+from elmo_bench.report.inputs import ReportInputs, ShownTask
+from elmo_bench.report.model import ConditionDetail, Details, PairDetail, Section, SeedDetail
+from elmo_bench.report.published import GENERATED, code_of
+from elmo_bench.report.svg import Line, Spot, colour_of, draw_dots, draw_lines, linear_axis
+
+SPLITS = ("dev", "test")
+LABEL = ":"  # between a score and the label that it is of
+FINGERPRINT = 12  # digits shown of a hash
+UNREAD = ("data_sha256", "numerics", "task_version", "debug")  # of an identity: no settings
+ENDS = {"patience": "patience", "cap": f"cap: {MARK}", "one pass": "one pass", None: "patience"}
+
+
+def build_details(sections: Iterable[Section], inputs: ReportInputs) -> Details:
+    """The details of every condition and of every pair of conditions that a cell or a gain shows."""
+    by_condition: dict[str, dict[int, Run]] = {}
+    for run in inputs.published.runs:
+        by_condition.setdefault(run.record.condition, {})[run.seed] = run
+    names = name_encoders(run.record for run in inputs.published.runs)
+    shown = [key for runs in _shown_runs(sections) if (key := conditions_of(runs))]
+    known = [key for key in dict.fromkeys(shown) if all(one in by_condition for one in key)]
+    conditions = dict.fromkeys(one for key in known for one in key)
+    return Details(
+        tuple(_describe(by_condition[one], names, inputs) for one in conditions),
+        tuple(
+            pair
+            for key in known
+            if len(key) == 2 and (pair := _compare(by_condition[key[1]], by_condition[key[0]], names, inputs))
+        ),
+    )
+
+
+def _shown_runs(sections: Iterable[Section]) -> Iterator[tuple[str, ...]]:
+    for section in sections:
+        for table in section.tables:
+            yield from (cell.runs for row in table.rows for cell in row)
+        for forest in section.forests:
+            yield from (gain.runs for group in forest.groups for gain in group.gains)
+
+
+def conditions_of(runs: Iterable[str]) -> tuple[str, ...]:
+    """The conditions that a cell names with its runs, the baseline's last."""
+    return tuple(dict.fromkeys(name.rpartition("-s")[0] for name in runs))
+
+
+def _describe(seeds: Seeds, names: Mapping[str, str], inputs: ReportInputs) -> ConditionDetail:
+    records = [seeds[seed].record for seed in sorted(seeds)]
+    record = records[0]
+    task = inputs.tasks[record.task]
+    world = " (generated world)" if record.source == GENERATED else ""
+    return ConditionDetail(
+        condition=record.condition,
+        task=task.title,
+        described=describe_condition(record, names),
+        setting=f"source {record.source}{world}, corpus {record.corpus}, size {record.size}",
+        metric=record.metric,
+        marks=marks_of(records),
+        seeds=tuple(_describe_seed(seeds[seed]) for seed in sorted(seeds)),
+        dots=draw_dots(f"Scores of {task.title} by seed", list(_dots(records)), record.metric),
+        curves=_draw_curves(task.title, records),
+        scores=tuple(tabulate_scores(records)),
+        settings=tuple(_settings(record)),
+        command=_command(records, task),
+        confusion=inputs.confusions.get(record.condition),
+    )
+
+
+def _describe_seed(run: Run) -> SeedDetail:
+    record = run.record
+    kind, name = code_of(record)
+    ended = ENDS["cap"] if met_cap(record) else ENDS[record.stopped]
+    return SeedDetail(
+        seed=run.seed,
+        scores={split: record.scores[split][record.metric] for split in SPLITS},
+        best_epoch=record.best_epoch,
+        ended=ended,
+        updates=record.updates,
+        seconds=record.seconds.get("fitting"),
+        code=f"{kind} {name}",
+        record=run.counts.with_suffix(".json"),
+        counts=run.counts,
+        predictions=run.predictions,
+    )
+
+
+def _dots(records: Sequence[Record]) -> Iterator[tuple[str, int, list[float]]]:
+    for colour, split in enumerate(SPLITS, start=1):
+        yield split, colour, [record.scores[split][record.metric] for record in records]
+
+
+def _draw_curves(title: str, records: Sequence[Record]) -> str:
+    """Dev by epoch, a colour for each seed; a dot is the best epoch, a square the cap that was met."""
+    curves = {
+        record.seed: tuple((row["epoch"], row["dev"]) for row in record.curve)
+        for record in records
+        if len(record.curve) > 1
+    }
+    points = [point for curve in curves.values() for point in curve]
+    if not points:
+        return ""
+    colours = {seed: colour_of(number) for number, seed in enumerate(curves)}
+    lines = [Line(f"seed {seed}", curve, colours[seed]) for seed, curve in curves.items()]
+    spots = []
+    for record in records:
+        for epoch, dev in curves.get(record.seed, ()):
+            if epoch == record.best_epoch:
+                spots.append(Spot(epoch, dev, colours[record.seed]))
+        if record.seed in curves and met_cap(record):
+            spots.append(Spot(*curves[record.seed][-1], colours[record.seed], is_hollow=True))
+    across = linear_axis("epoch", [0.0, *(x for x, _ in points)])
+    up = linear_axis(f"dev {records[0].metric}", [y for _, y in points])
+    return draw_lines(f"Learning curves of {title}, seed by seed", lines, across, up, spots)
+
+
+def tabulate_scores(records: Sequence[Record]) -> Iterator[tuple[str, ...]]:
+    """The mean test scores over the seeds: a row for each label, after those of all labels together."""
+    test = [record.scores["test"] for record in records]
+    means = {
+        name: mean(scores[name] for scores in test)
+        for name in test[0]
+        if all(name in scores for scores in test)
+    }
+    kinds = list(dict.fromkeys(name.partition(LABEL)[0] for name in means))
+    labels = dict.fromkeys(name.partition(LABEL)[2] for name in means)
+    yield ("", *kinds)
+    for label in labels:
+        named = [f"{kind}{LABEL}{label}" if label else kind for kind in kinds]
+        yield (label or "all", *(f"{means[name]:.2f}" if name in means else "" for name in named))
+
+
+def _settings(record: Record) -> Iterator[tuple[str, str]]:
+    """Everything that decides the numbers, as the record has it."""
+    for key, value in flatten({key: part for key, part in record.identity.items() if key not in UNREAD}):
+        if value is not None:
+            text = str(value)
+            yield key, text[:FINGERPRINT] if len(text) == 64 else text
+
+
+def _command(records: Sequence[Record], task: ShownTask) -> str:
+    """The command that makes such runs; settings of the task are those of the installed version."""
+    record = records[0]
+    words = [f"task={record.task}", f"data={record.source}"]
+    if record.corpus != task.defaults.get(record.source) and record.source != GENERATED:
+        words.append(f"data.corpus={record.corpus}")
+    if record.size not in (record.source, GENERATED):
+        words.append(f"size={record.size}")
+    words += _elmo_words(record)
+    data = record.identity["data"]
+    if data["fraction"] != record.config.get("size_fraction", 1.0):
+        words.append(f"data.fraction={data['fraction']:g}")
+    if data.get("limit"):
+        words.append(f"data.limit={data['limit']}")
+    words.append(f"seed={','.join(str(one.seed) for one in records)}")
+    return spell_run(words, sweep=len(records) > 1)
+
+
+def _elmo_words(record: Record) -> Iterator[str]:
+    if is_baseline(record):
+        yield "elmo=none"
+        return
+    yield from choose_encoder(record.encoder or "", record.config.get("encoder"))
+    own = record.config.get("task", {}).get("elmo", {})
+    usual: dict[str, Any] = {"layers": "all", "gamma": "learned", "where": None, **own}
+    known = reduce_elmo(usual)
+    for key, value in record.identity["elmo"].items():
+        if known.get(key, usual.get(key)) != value:
+            yield f"elmo.{key}={str(value).lower() if isinstance(value, bool) else value}"
+
+
+def _compare(
+    before: Seeds, after: Seeds, names: Mapping[str, str], inputs: ReportInputs
+) -> PairDetail | None:
+    """Both conditions seed by seed; nothing where they share no seed."""
+    shared = sorted(before.keys() & after.keys())
+    if not shared:
+        return None
+    first, second = ([side[seed].record for seed in shared] for side in (before, after))
+    rows = [("seed", *(f"{split} {what}" for split in SPLITS for what in ("before", "after", "gain")))]
+    for seed, one, other in zip(shared, first, second, strict=True):
+        cells = []
+        for split in SPLITS:
+            scores = [record.scores[split][record.metric] for record in (one, other)]
+            cells += [f"{scores[0]:.2f}", f"{scores[1]:.2f}", f"{scores[1] - scores[0]:+.2f}"]
+        rows.append((str(seed), *cells))
+    sides = ("before", first, 1), ("after", second, 2)
+    dots = [
+        (name, colour, [record.scores["test"][record.metric] for record in records])
+        for name, records, colour in sides
+    ]
+    metric = first[0].metric
+    record, other = first[0], second[0]
+    return PairDetail(
+        f"{inputs.tasks[record.task].title} on {record.corpus}, seed by seed",
+        record.condition,
+        other.condition,
+        describe_condition(record, names),
+        describe_condition(other, names),
+        draw_dots("Test scores of both conditions by seed", dots, f"test {metric}"),
+        tuple(rows),
+    )
