@@ -114,7 +114,7 @@ function openTarget() {
 }
 
 form.hidden = false;
-form.addEventListener("input", filterPage);
+form.addEventListener("change", filterPage);
 form.addEventListener("reset", () => setTimeout(filterPage));
 main.querySelectorAll(".block thead th").forEach(makeSortable);
 addEventListener("hashchange", openTarget);

@@ -12,6 +12,7 @@ from markupsafe import Markup
 
 from elmo_bench.report.details import conditions_of
 from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report, Section, Table
+from elmo_bench.report.published import GENERATED
 from elmo_bench.report.remarks import Said, say_once
 from elmo_bench.report.templates import render_page
 
@@ -32,6 +33,7 @@ class Part:
     def title(self) -> str:
         """What a reader opens."""
         source = f"source {self.place.source}" if self.place.source else "all sources"
+        source += " (generated world)" if self.place.source == GENERATED else ""
         encoder = f", encoder {self.place.encoder}" if self.place.encoder else ""
         return f"{source}{encoder}{': no run' if self.is_empty else ''}"
 
@@ -55,6 +57,7 @@ def write_page(report: Report, directory: Path = Path()) -> str:
         "drawn": Markup,  # our own SVG, whose labels `svg` has escaped
         "beside": lambda path: Path(os.path.relpath(path, directory)).as_posix(),
         "details": lambda runs: detail_of(runs, known),
+        "unbroken": keep_together,
         "percent": lambda share: f"{100 * share:.2f}%",
     }
     chapters = tuple(divide(report.sections))
@@ -71,6 +74,14 @@ def write_page(report: Report, directory: Path = Path()) -> str:
 
 def _read(name: str) -> str:
     return (files(__package__) / name).read_text("utf-8")
+
+
+def keep_together(line: str, cell: Cell) -> str:
+    """A line in which a number stays with its deviation, and an interval with both of its ends."""
+    together = line.replace(" ± ", "\u00a0±\u00a0")
+    if cell.kind != "detail":
+        return together
+    return together.replace(", +", ",\u00a0+").replace(", -", ",\u00a0-")
 
 
 def openable(details: Details) -> frozenset[str]:
