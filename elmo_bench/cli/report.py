@@ -56,7 +56,7 @@ def run(arguments: argparse.Namespace) -> None:
         "tables.tex": write_latex(report),
         "tables.csv": write_csv(report),
         "runs.csv": write_runs(records),
-        "index.html": write_page(report),
+        "index.html": write_page(report, arguments.output),
     }.items():
         arguments.output.mkdir(parents=True, exist_ok=True)
         write_atomically(arguments.output / name, content.encode())

@@ -9,7 +9,9 @@ from collections.abc import Iterator, Sequence
 from functools import partial
 
 from elmo_bench.commands import spell_command
+from elmo_bench.report.cells import NO_RUN, NOTHING
 from elmo_bench.report.model import Cell, Report, Table
+from elmo_bench.report.remarks import say_once
 from elmo_bench.report.templates import Filter, render_text
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~])")
@@ -40,12 +42,21 @@ FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets take for the sta
 
 def write_markdown(report: Report) -> str:
     """TABLES.md."""
+    said = iter(say_once([table.notes for section in report.sections for table in section.tables]))
     filters: dict[str, Filter] = {
         "escape": escape_markdown,
         "one_line": one_line,
-        "emphasise": partial(emphasise, "*{}*"),
+        "in_cell": write_markdown_cell,
+        "with_remarks": lambda tables: [(table, next(said)) for table in tables],
     }
     return render_text("tables.md.jinja", filters, report=report)
+
+
+def write_markdown_cell(cell: Cell) -> str:
+    """The lines of a cell; the table says once what fills the cells without a run."""
+    if cell == NO_RUN:
+        return NOTHING.text
+    return emphasise("*{}*", "<br>".join(map(escape_markdown, cell.printed)), cell)
 
 
 def escape_markdown(text: str) -> str:

@@ -10,13 +10,12 @@ from pathlib import Path
 
 from markupsafe import Markup
 
+from elmo_bench.report.cells import NO_RUN
 from elmo_bench.report.details import conditions_of
 from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report, Section, Table
 from elmo_bench.report.published import GENERATED
 from elmo_bench.report.remarks import Said, say_once
 from elmo_bench.report.templates import render_page
-
-OURS = ("score", "detail", "verdict")  # kinds of cells that a narrow screen shows first
 
 
 @dataclass(frozen=True)
@@ -65,6 +64,7 @@ def write_page(report: Report, directory: Path = Path()) -> str:
         "page.html",
         filters,
         report=report,
+        no_run=NO_RUN,
         chapters=chapters,
         choices=list_choices(report.sections),
         style=Markup(_read("page.css")),

@@ -682,7 +682,7 @@ def evil_report() -> Report:
 
 def test_html_never_takes_data_for_markup() -> None:
     page = write_page(evil_report())
-    assert "<script" not in page
+    assert re.findall("<script.*", page) == ["<script>"]  # our own
     texts: list[str] = []
 
     class Reader(HTMLParser):
@@ -695,10 +695,11 @@ def test_html_never_takes_data_for_markup() -> None:
 
 def test_the_page_needs_nothing_from_elsewhere(records: Path) -> None:
     page = write_page(build(records))
-    assert not re.search(r'(src|href|srcset)="(?!#)', page)
+    assert not re.search(r'(src|srcset)="', page)
+    assert not re.search(r'href="(/|\w+:)', page)  # links to files are relative
     assert "@import" not in page
     assert "url(" not in page
-    assert "<script" not in page
+    assert "fetch(" not in page and "import(" not in page
     for drawing in re.findall(r"<svg.*?</svg>", page, re.DOTALL):
         ElementTree.fromstring(drawing)  # well-formed
     anchors, targets = set(re.findall(r'href="#([^"]+)"', page)), set(re.findall(r'id="([^"]+)"', page))
