@@ -36,6 +36,7 @@ class Task(Protocol[E]):
     version: ClassVar[int]  # increased when scores are no longer comparable
     metric: ClassVar[str]  # the key of `score` that is the dev score
     higher_is_better: ClassVar[bool]
+    answers_are_labels: ClassVar[bool] = True  # of a closed set; else they are words of the text
 
     @abstractmethod
     def read(self, files: SplitFiles) -> Iterable[E]:
@@ -64,6 +65,10 @@ class Task(Protocol[E]):
     def gold(self, example: E) -> Prediction:
         """The correct answer in the form of a prediction; scored against itself it is perfect."""
         ...
+
+    def answers(self, example: E, prediction: Prediction) -> Mapping[str, str]:
+        """What a prediction answers, as text, by what is asked; a right answer reads like the gold one."""
+        return {"answer": str(prediction)}
 
     @abstractmethod
     def count(self, example: E, prediction: Prediction) -> Counts:

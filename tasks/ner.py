@@ -17,8 +17,8 @@ from torch import Tensor, nn
 from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.excerpts import locate
-from elmo_bench.data.tags import OUTSIDE, convert_tags, split_tag
-from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.tags import OUTSIDE, chunks_of, convert_tags, split_tag
+from elmo_bench.data.tokens import name_span, undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.entities import count_entities, score_entities
 from elmo_bench.nn.crf import Crf, bioul_constraints
@@ -101,6 +101,11 @@ class NerTask(Task[NerExample]):
 
     def gold(self, example: NerExample) -> Prediction:
         return list(example.tags)
+
+    def answers(self, example: NerExample, prediction: Prediction) -> Mapping[str, str]:
+        """The type of every entity."""
+        chunks = chunks_of(prediction)
+        return {name_span(example.words, start, end): label for label, start, end in chunks}
 
     def count(self, example: NerExample, prediction: Prediction) -> Counts:
         return count_entities(example.tags, prediction)

@@ -20,7 +20,7 @@ from elmo_bench.data.columns import tagged_columns
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.conllu import read_conllu
 from elmo_bench.data.excerpts import locate
-from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.tokens import name_span, undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.nn.layers import WordEmbedding
@@ -107,6 +107,11 @@ class PosTask(Task[PosExample]):
 
     def gold(self, example: PosExample) -> Prediction:
         return list(example.tags)
+
+    def answers(self, example: PosExample, prediction: Prediction) -> Mapping[str, str]:
+        """The tag of every word."""
+        tags = enumerate(prediction)
+        return {name_span(example.words, place, place + 1): tag for place, tag in tags}
 
     def count(self, example: PosExample, prediction: Prediction) -> Counts:
         return count_correct(example.tags, prediction)

@@ -21,7 +21,7 @@ from elmo_bench.data.conll2005 import read_props
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.excerpts import locate
 from elmo_bench.data.tags import OUTSIDE, Chunk, chunks_of, tags_of
-from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.tokens import name_span, undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.metrics.arguments import VERB, count_arguments, score_arguments
 from elmo_bench.nn.crf import bio_constraints, penalties, viterbi
@@ -130,6 +130,15 @@ class SrlTask(Task[SrlExample]):
 
     def gold(self, example: SrlExample) -> Prediction:
         return [[phrase.label, phrase.start, phrase.end] for phrase in example.phrases]
+
+    def answers(self, example: SrlExample, prediction: Prediction) -> Mapping[str, str]:
+        """The role of every phrase for the predicate."""
+        verb = name_span(example.words, example.predicate, example.predicate + 1)
+        return {
+            f"{verb}: {name_span(example.words, start, end)}": label
+            for label, start, end in prediction
+            if label != VERB
+        }
 
     def count(self, example: SrlExample, prediction: Prediction) -> Counts:
         return count_arguments(example.phrases, [Chunk(*phrase) for phrase in prediction])

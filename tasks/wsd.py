@@ -17,7 +17,7 @@ from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 
 from elmo_bench.data.excerpts import locate
-from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.tokens import name_span, undo_escapes
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
 from elmo_bench.data.wsd import (
     PARTS_OF_SPEECH,
@@ -75,6 +75,7 @@ class WsdTask(Task[WsdExample]):
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"
     higher_is_better: ClassVar[bool] = True
+    answers_are_labels: ClassVar[bool] = False
 
     def read(self, files: SplitFiles) -> Iterator[WsdExample]:
         """Sentences with targets: the first file is the inventory, then come pairs of text and keys."""
@@ -121,6 +122,15 @@ class WsdTask(Task[WsdExample]):
             next((number for number, key in enumerate(target.candidates, 1) if key in target.keys), 0)
             for target in example.targets
         ]
+
+    def answers(self, example: WsdExample, prediction: Prediction) -> Mapping[str, str]:
+        """The sense of every target; any correct one is written as the first of them."""
+        found = {}
+        for target, number in zip(example.targets, prediction, strict=False):
+            sense = next(iter(target.candidates[number - 1 : number]), "none")
+            name = name_span(example.words, target.start, target.end)
+            found[name] = target.keys[0] if sense in target.keys else sense
+        return found
 
     def count(self, example: WsdExample, prediction: Prediction) -> Counts:
         numbers = [*prediction, *[0] * len(example.targets)]  # a target without an answer is a wrong one

@@ -36,6 +36,7 @@ COMMANDS = {  # in the order of first use
     "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
     "findings": "the paper's findings, with the verdict of published runs on each",
     "compare": "paired tests of two runs or groups of runs",
+    "examples": "where one run is right and another is wrong, in text",
     "choose": "the learning rate of every encoder, by dev scores alone",
     "dashboard": "the ablations as a workspace and a report of Weights & Biases",
     "track": "send finished runs to Weights & Biases",

@@ -20,16 +20,19 @@ from elmo_bench.records import (
     PerplexityRecord,
     PretrainingRecord,
     Record,
+    predictions_file,
     read_model_record,
     read_record,
     read_record_of,
     write_record,
 )
+from elmo_bench.report.published import GENERATED
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
 HELP = """copy what finished runs and trained models left behind to results/records; what is there is kept
 
-Of a run or an ensemble its record and counts, of a biLM its perplexities."""
+Of a run or an ensemble its record and counts (of the generated world also predictions), of a biLM its
+perplexities."""
 EXAMPLE = (
     "python -m elmo_bench publish                          # every finished run and trained model\n"
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
@@ -123,7 +126,12 @@ def publish_run(result: Path, record: Record, target: Path) -> bool:
     """Copy one run's record and counts; where things lay on one machine is of no use to others."""
     config = {key: value for key, value in record.config.items() if key != "paths"}
     stem = target / record.task / f"{record.condition}-s{record.seed}"
-    return copy_with_counts(result, record.model_copy(update={"config": config}), stem)
+    if not copy_with_counts(result, record.model_copy(update={"config": config}), stem):
+        return False
+    predictions = result.with_name(predictions_file("test"))
+    if record.source == GENERATED and predictions.is_file():  # other corpora: not our text
+        write_atomically(stem.with_suffix(f".{predictions.name}"), predictions.read_bytes())
+    return True
 
 
 def copy_with_counts(source: Path, record: Record | EnsembleRecord, stem: Path) -> bool:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import argparse
+from dataclasses import replace
 from pathlib import Path
 
 from elmo_bench.catalog import list_choices, list_findings, list_tables, list_tasks, read_task
@@ -15,8 +16,9 @@ from elmo_bench.report.comparison import Referee
 from elmo_bench.report.formats import write_csv, write_latex, write_markdown
 from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.page import write_page
-from elmo_bench.report.published import read_published
+from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.rows import write_runs
+from elmo_bench.run.answers import AnswersAtHand, find_predictions
 from elmo_bench.run.scores import find_scores
 from elmo_bench.types import DataMissingError
 
@@ -34,8 +36,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Write the files, and print what a reader should know first."""
     resamples = read_resamples(arguments)
-    directory = read_paths(arguments).records
-    published = read_published(directory)
+    paths = read_paths(arguments)
+    directory = paths.records
+    published = with_predictions(read_published(directory), paths.runs)
     if not published.runs:
         for problem in published.problems:
             print(f"warning: {problem}")
@@ -50,7 +53,9 @@ def run(arguments: argparse.Namespace) -> None:
     referee = Referee(scores, resamples, problems=[*problems, *unclear])
     referee.check_unsealed(published.runs)
     sizes = frozenset(list_choices("size"))
-    report = assemble(ReportInputs(published, referee, tables, tasks, list_findings(), sizes))
+    inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)
+    inputs.answers = AnswersAtHand(paths, referee.problems)
+    report = assemble(inputs)
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),
@@ -63,3 +68,9 @@ def run(arguments: argparse.Namespace) -> None:
         print(arguments.output / name)
     for warning in report.warnings:
         print(f"warning: {warning}")
+
+
+def with_predictions(published: Published, runs: Path) -> Published:
+    """The records with the files of predictions that are at hand, beside them or among the runs."""
+    found = (replace(run, predictions=find_predictions(run, "test", runs)) for run in published.runs)
+    return replace(published, runs=tuple(found))

@@ -58,6 +58,12 @@ BEFORE_NUMBER = re.compile(r"(?:no|nos|fig|figs|vol|vols|ch|sec|eq|pp|p|art|op)\
 INITIAL = re.compile(r"[^\W\d_]\.")
 
 
+def name_span(words: Words, start: int, end: int) -> str:
+    """Tokens from `start` up to but not including `end`, and where they stand, counted from 1."""
+    place = f"{start + 1}" if end - start == 1 else f"{start + 1}-{end}"
+    return f"{' '.join(words[start:end])} [{place}]"
+
+
 class Token(NamedTuple):
     """A word as the models read it, and its offsets in the original text."""
 

@@ -15,7 +15,7 @@ from elmo_bench.report.finding_rows import build_findings
 from elmo_bench.report.forests import build_gains
 from elmo_bench.report.further import build_further
 from elmo_bench.report.inference import SEEDS_NEEDED
-from elmo_bench.report.inputs import ReportInputs, tables_of_tasks
+from elmo_bench.report.inputs import MAIN_EXPERIMENT, ReportInputs, tables_of_tasks
 from elmo_bench.report.layers import build_layers
 from elmo_bench.report.model import Report, Section
 from elmo_bench.report.neighbours import build_neighbours
@@ -23,7 +23,6 @@ from elmo_bench.report.perplexities import build_perplexities
 from elmo_bench.report.published import code_of, describe_code
 from elmo_bench.report.tables import build_section, lay_out
 
-MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
 NOTES = (
     "Here: mean ± standard deviation (n - 1) over n seeds. Gains are paired by seed with the row they "
     "are over.",

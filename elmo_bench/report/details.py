@@ -17,10 +17,11 @@ from elmo_bench.conditions import (
 )
 from elmo_bench.records import Record
 from elmo_bench.report.cells import marks_of
-from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.comparison import Run, Seeds, same_examples
 from elmo_bench.report.convergence import MARK, met_cap
-from elmo_bench.report.inputs import ReportInputs, ShownTask
-from elmo_bench.report.model import ConditionDetail, Details, PairDetail, Section, SeedDetail
+from elmo_bench.report.examples import Confusion, count_confusion, find_cases
+from elmo_bench.report.inputs import MAIN_EXPERIMENT, ReportInputs, ShownTask
+from elmo_bench.report.model import ConditionDetail, Details, Examples, PairDetail, Section, SeedDetail
 from elmo_bench.report.published import GENERATED, code_of
 from elmo_bench.report.svg import Line, Spot, colour_of, draw_dots, draw_lines, linear_axis
 
@@ -37,16 +38,20 @@ def build_details(sections: Iterable[Section], inputs: ReportInputs) -> Details:
     for run in inputs.published.runs:
         by_condition.setdefault(run.record.condition, {})[run.seed] = run
     names = name_encoders(run.record for run in inputs.published.runs)
-    shown = [key for runs in _shown_runs(sections) if (key := conditions_of(runs))]
+    shown_in = list(sections)
+    main = {
+        conditions_of(runs) for runs in _shown_runs(one for one in shown_in if one.name == MAIN_EXPERIMENT)
+    }
+    shown = [key for runs in _shown_runs(shown_in) if (key := conditions_of(runs))]
     known = [key for key in dict.fromkeys(shown) if all(one in by_condition for one in key)]
     conditions = dict.fromkeys(one for key in known for one in key)
+    pairs = (
+        _compare(by_condition[key[1]], by_condition[key[0]], names, inputs, key in main)
+        for key in known
+        if len(key) == 2
+    )
     return Details(
-        tuple(_describe(by_condition[one], names, inputs) for one in conditions),
-        tuple(
-            pair
-            for key in known
-            if len(key) == 2 and (pair := _compare(by_condition[key[1]], by_condition[key[0]], names, inputs))
-        ),
+        tuple(_describe(by_condition[one], names, inputs) for one in conditions), tuple(filter(None, pairs))
     )
 
 
@@ -81,8 +86,14 @@ def _describe(seeds: Seeds, names: Mapping[str, str], inputs: ReportInputs) -> C
         scores=tuple(tabulate_scores(records)),
         settings=tuple(_settings(record)),
         command=_command(records, task),
-        confusion=inputs.confusions.get(record.condition),
+        confusion=_count_confusion(seeds, inputs),
     )
+
+
+def _count_confusion(seeds: Seeds, inputs: ReportInputs) -> Confusion | None:
+    """The labels of all seeds whose predictions are at hand; nothing where answers are words of the text."""
+    found = [answers for run in seeds.values() if (answers := inputs.answers(run)) and answers.are_labels]
+    return count_confusion(one for answers in found for one in answers.examples) if found else None
 
 
 def _describe_seed(run: Run) -> SeedDetail:
@@ -188,7 +199,7 @@ def _elmo_words(record: Record) -> Iterator[str]:
 
 
 def _compare(
-    before: Seeds, after: Seeds, names: Mapping[str, str], inputs: ReportInputs
+    before: Seeds, after: Seeds, names: Mapping[str, str], inputs: ReportInputs, is_main: bool
 ) -> PairDetail | None:
     """Both conditions seed by seed; nothing where they share no seed."""
     shared = sorted(before.keys() & after.keys())
@@ -217,4 +228,20 @@ def _compare(
         describe_condition(other, names),
         draw_dots("Test scores of both conditions by seed", dots, f"test {metric}"),
         tuple(rows),
+        _find_examples(before, after, inputs) if is_main else None,
+        is_main,
     )
+
+
+def _find_examples(before: Seeds, after: Seeds, inputs: ReportInputs) -> Examples | None:
+    """The cases of the first seed with answers at hand; only the generated world's text is ours to show."""
+    for seed in sorted(before.keys() & after.keys()):
+        first, second = inputs.answers(before[seed]), inputs.answers(after[seed])
+        if first and second and same_examples(before[seed].record, after[seed].record, "test"):
+            cases = [
+                find_cases(right.examples, wrong.examples)
+                for right, wrong in ((first, second), (second, first))
+            ]
+            has_text = before[seed].record.source == GENERATED
+            return Examples(seed, tuple(cases[0]), tuple(cases[1]), has_text)
+    return None

@@ -26,9 +26,16 @@ class Difference:
     """What two runs answer to one question of an example."""
 
     asked: str
-    gold: str
-    right: str
+    gold: str  # what the right run answers, too
     wrong: str
+
+
+@dataclass(frozen=True)
+class Answers:
+    """A run's answers to the examples of a split."""
+
+    examples: tuple[Answered, ...]
+    are_labels: bool  # of a closed set; else they are words of the text
 
 
 @dataclass(frozen=True)
@@ -46,18 +53,13 @@ def find_cases(right: Sequence[Answered], wrong: Sequence[Answered]) -> list[Cas
     for one, other in zip(right, wrong, strict=True):
         asked = dict.fromkeys([*one.gold, *one.answers, *other.answers])
         differences = tuple(
-            Difference(key, *(found.get(key, NOTHING) for found in (one.gold, one.answers, other.answers)))
+            Difference(key, one.gold.get(key, NOTHING), other.answers.get(key, NOTHING))
             for key in asked
             if one.answers.get(key) == one.gold.get(key) != other.answers.get(key)
         )
         if differences:
             cases.append(Case(one.id, one.text, differences))
     return cases
-
-
-def without_text(cases: Iterable[Case]) -> list[str]:
-    """The ids alone, for data whose text must not be passed on."""
-    return [case.id for case in cases]
 
 
 @dataclass(frozen=True)
@@ -68,8 +70,8 @@ class Confusion:
     rows: tuple[tuple[int, ...], ...]  # by gold label; the columns are answers
 
 
-def count_confusion(answered: Iterable[Answered]) -> Confusion | None:
-    """The most frequent labels and how they are taken for each other; nothing where answers are free text."""
+def count_confusion(answered: Iterable[Answered]) -> Confusion:
+    """The most frequent labels and how they are taken for each other."""
     pairs: Counter[tuple[str, str]] = Counter()
     for one in answered:
         for asked in dict.fromkeys([*one.gold, *one.answers]):
@@ -78,8 +80,6 @@ def count_confusion(answered: Iterable[Answered]) -> Confusion | None:
     for (gold, answer), count in pairs.items():
         frequent[gold] += count
         frequent[answer] += count
-    if len(frequent) < 2 or len(frequent) > sum(pairs.values()) / 2:
-        return None
     shown = [label for label, _ in sorted(frequent.items(), key=lambda item: (-item[1], item[0]))][:LABELS]
     labels = (*shown, OTHERS) if len(frequent) > len(shown) else tuple(shown)
     table = Counter[tuple[str, str]]()

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -10,7 +10,7 @@ from elmo_bench.conditions import fingerprint_of
 from elmo_bench.config import FamilyConfig, PaperConfig, TableConfig, TaskConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee, Run, Seeds
-from elmo_bench.report.examples import Confusion
+from elmo_bench.report.examples import Answers
 from elmo_bench.report.model import Place
 from elmo_bench.report.published import (
     GENERATED,
@@ -25,6 +25,7 @@ from elmo_bench.report.published import (
 from elmo_bench.types import UsageError
 
 UNUSED = Sheet(GENERATED, GENERATED)  # what a fresh machine fills first
+MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
 ABOUT_SYSTEMS = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
 
 
@@ -53,9 +54,7 @@ class ReportInputs:
     sizes: frozenset[str] = frozenset({"paper"})  # what size=NAME can choose
     warnings: list[str] = field(default_factory=list)
     shown: set[tuple[str, str, int]] = field(default_factory=set)  # keys of the runs that a table shows
-    confusions: Mapping[str, Confusion] = field(
-        default_factory=dict
-    )  # by condition, where answers are at hand
+    answers: Callable[[Run], Answers | None] = lambda run: None  # to the test set, where they are at hand
     shown_ensembles: set[str] = field(default_factory=set)  # names
 
     def warn(self, warning: str) -> None:

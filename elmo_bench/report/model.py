@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
 
-from elmo_bench.report.examples import Confusion
+from elmo_bench.report.examples import Case, Confusion
 from elmo_bench.report.svg import Axis
 
 Kind = Literal["text", "paper", "unverified", "score", "detail", "verdict", "missing", "nothing"]
@@ -163,6 +163,16 @@ class ConditionDetail:
 
 
 @dataclass(frozen=True)
+class Examples:
+    """Where one of two runs with the same seed is right and the other wrong."""
+
+    seed: int
+    before: tuple[Case, ...]  # the run without ELMo is right
+    after: tuple[Case, ...]  # the run with it is
+    has_text: bool  # else the ids alone may be shown
+
+
+@dataclass(frozen=True)
 class PairDetail:
     """What a gain opens to: its two conditions, seed by seed."""
 
@@ -173,6 +183,8 @@ class PairDetail:
     second: str
     dots: str
     rows: tuple[tuple[str, ...], ...]  # the first row has the headings
+    examples: Examples | None = None  # of Table 1's conditions, where predictions are at hand
+    asks_for_examples: bool = False  # whether the page says that there are none
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from elmo_bench.report.details import conditions_of
 from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report, Section, Table
 from elmo_bench.report.published import GENERATED
 from elmo_bench.report.remarks import Said, say_once
-from elmo_bench.report.templates import render_page
+from elmo_bench.report.templates import Filter, render_page
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Chapter:
 def write_page(report: Report, directory: Path = Path()) -> str:
     """index.html; its links to records are relative to the directory in which it will lie."""
     known = openable(report.details)
-    filters = {
+    filters: dict[str, Filter] = {
         "drawn": Markup,  # our own SVG, whose labels `svg` has escaped
         "beside": lambda path: Path(os.path.relpath(path, directory)).as_posix(),
         "details": lambda runs: detail_of(runs, known),
@@ -127,10 +127,17 @@ Contents = tuple[list[Forest], list[Figure], list[Table]]
 def _group(section: Section) -> dict[Place, Contents]:
     """What a section has of each source and encoder, in its order."""
     groups: dict[Place, Contents] = {}
-    for number, kind in enumerate((section.forests, section.figures, section.tables)):
-        for item in kind:
-            key = Place(item.place.source, item.place.encoder, is_aside=item.place.is_aside)
-            groups.setdefault(key, ([], [], []))[number].append(item)
+
+    def group_of(place: Place) -> Contents:
+        key = Place(place.source, place.encoder, is_aside=place.is_aside)
+        return groups.setdefault(key, ([], [], []))
+
+    for forest in section.forests:
+        group_of(forest.place)[0].append(forest)
+    for figure in section.figures:
+        group_of(figure.place)[1].append(figure)
+    for table in section.tables:
+        group_of(table.place)[2].append(table)
     return groups
 
 
@@ -159,7 +166,9 @@ def list_choices(sections: Iterable[Section]) -> Choices:
     places: list[Place] = []
     cells: list[Cell] = []
     for section in sections:
-        places += (item.place for item in (*section.forests, *section.figures, *section.tables))
+        places += (forest.place for forest in section.forests)
+        places += (figure.place for figure in section.figures)
+        places += (table.place for table in section.tables)
         cells += (cell for table in section.tables for row in table.rows for cell in row)
     return Choices(
         _distinct(place.source for place in places),

@@ -63,6 +63,7 @@ def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
         check_company(task, head, injection, vocabularies, examples, predictions)
         check_probabilities(head, injection, batches[0])
         check_sums(task, examples, predictions)
+        check_answers(task, examples, predictions)
         check_rendering(task, examples, predictions)
     assert accepted, "build_head() refused every value of elmo.where"
 
@@ -118,6 +119,21 @@ def check_gold(task: AnyTask, examples: Sequence[Example]) -> None:
     assert math.isclose(score, best, abs_tol=1e-6), (
         f"the gold answers, scored against themselves, have {task.metric} {score}; expected {best}"
     )
+
+
+def check_answers(task: AnyTask, examples: Sequence[Example], predictions: Sequence[Prediction]) -> None:
+    """Answers are text by what is asked, and a prediction that scores less than gold reads differently."""
+    for example, prediction in zip(examples, predictions, strict=True):
+        gold, found = task.answers(example, task.gold(example)), task.answers(example, prediction)
+        texts = [*gold, *gold.values(), *found, *found.values()]
+        assert all(isinstance(one, str) for one in texts), f"{example.id}: answers() must map text to text"
+        scores = [
+            score_of(task, [count(task, example, one)])[task.metric]
+            for one in (task.gold(example), prediction)
+        ]
+        assert found != gold or math.isclose(*scores, abs_tol=1e-6), (
+            f"{example.id}: answers() takes a prediction for gold that scores {scores[1]}, not {scores[0]}"
+        )
 
 
 def check_training(head: Head, injection: Injection, batches: Sequence[Batch]) -> None:

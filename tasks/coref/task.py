@@ -15,7 +15,7 @@ from torch.nn.utils.rnn import pad_sequence
 from elmo_bench.data.batching import pad
 from elmo_bench.data.coreference import Cluster, CoreferenceDocument, Mention, read_coreference
 from elmo_bench.data.excerpts import join
-from elmo_bench.data.tokens import undo_escapes
+from elmo_bench.data.tokens import name_span, undo_escapes
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary, spell
 from elmo_bench.metrics.coreference import count_coreference, score_coreference
 from elmo_bench.task import Task
@@ -53,6 +53,7 @@ class CorefTask(Task[CorefExample]):
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "average_f1"
     higher_is_better: ClassVar[bool] = True
+    answers_are_labels: ClassVar[bool] = False
 
     def read(self, files: SplitFiles) -> Iterator[CorefExample]:
         """The documents of the files, one after the other."""
@@ -100,6 +101,15 @@ class CorefTask(Task[CorefExample]):
 
     def gold(self, example: CorefExample) -> Prediction:
         return [[list(mention) for mention in cluster] for cluster in example.clusters]
+
+    def answers(self, example: CorefExample, prediction: Prediction) -> Mapping[str, str]:
+        """The nearest earlier mention of the same entity, for every mention."""
+        words = tuple(word for sentence in example.sentences for word in sentence)
+        links: dict[str, str] = {}
+        for cluster in prediction:
+            names = [name_span(words, start, end) for start, end in sorted(cluster)]
+            links |= dict(zip(names, ["first mention", *names], strict=False))
+        return links
 
     def count(self, example: CorefExample, prediction: Prediction) -> Counts:
         return count_coreference(

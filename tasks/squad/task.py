@@ -84,6 +84,7 @@ class SquadTask(Task[SquadExample]):
     version: ClassVar[int] = 1
     metric: ClassVar[str] = "f1"
     higher_is_better: ClassVar[bool] = True
+    answers_are_labels: ClassVar[bool] = False
 
     def read(self, files: SplitFiles) -> Iterator[SquadExample]:
         """The questions of the files; an answer that cuts through tokens is counted and widened to them."""
@@ -128,6 +129,11 @@ class SquadTask(Task[SquadExample]):
 
     def gold(self, example: SquadExample) -> Prediction:
         return example.answers[0]
+
+    def answers(self, example: SquadExample, prediction: Prediction) -> Mapping[str, str]:
+        """The text; one that matches any gold answer exactly is written as the first of them."""
+        matches = prediction and count_answer(example.answers, prediction)["exact_match"]
+        return {"answer": example.answers[0] if matches else str(prediction)}
 
     def count(self, example: SquadExample, prediction: Prediction) -> Counts:
         return count_answer(example.answers, prediction)

@@ -9,10 +9,19 @@ from typing import Any
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.records import PerplexityRecord, read_record_of
+from elmo_bench.hashing import hash_file
+from elmo_bench.records import (
+    COUNTS,
+    RUN_RECORD,
+    PerplexityRecord,
+    predictions_file,
+    read_record_of,
+    write_counts,
+    write_record,
+)
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
-from tests.support.report_records import make_model
+from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
 
@@ -119,3 +128,19 @@ def test_the_step_that_dev_text_chose_is_said(ended: dict[str, Any], words: str,
     assert publish(tmp_path) == 0
     (record,) = read_published(tmp_path / "records").perplexities
     assert describe_end(record) == words
+
+
+def test_predictions_are_published_for_the_generated_world_alone(tmp_path: Path) -> None:
+    for source, corpus in (("sample", "world"), ("open", "wikigold")):
+        own = {"data": {"source": source, "fraction": 1.0}}
+        made = make_record("ner", 1, 20, NONE, source=source, corpus=corpus, identity=own)
+        directory = tmp_path / "runs" / "ner" / f"{made.condition}-s1"
+        directory.mkdir(parents=True)
+        write_counts(directory / COUNTS, {"test": rows(20)})
+        (directory / predictions_file("test")).write_text(source)
+        hashes = {**made.hashes, COUNTS: hash_file(directory / COUNTS)}
+        write_record(directory / RUN_RECORD, made.model_copy(update={"hashes": hashes}))
+    assert publish(tmp_path) == 0
+    (kept,) = (tmp_path / "records").rglob("*.jsonl")
+    assert kept.read_text() == "sample"
+    assert kept.name.endswith("-s1.predictions-test.jsonl")
