@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import fields
 from importlib import import_module
+from inspect import signature
 from pathlib import Path
 from typing import Any
 
@@ -176,7 +177,10 @@ class Fitting:
         named = {name: vocabulary.Vocabulary(tuple(items)) for name, items in work["named"].items()}
         vocabularies = vocabulary.Vocabularies(make(vectors.WordTable, work["words"]), named)
         elmo = make(config.ElmoConfig, work["elmo"])
-        injection = project("elmo_bench.encoders.injection").Injection(elmo, work["layer_count"], work["dim"])
+        injections = project("elmo_bench.encoders.injection").Injection
+        takes_count = "layer_count" in signature(injections).parameters  # commit c0ab718 did
+        layers = work["layer_count"] if takes_count else range(work["layer_count"])
+        injection = injections(elmo, layers, work["dim"])
         heads = project(f"elmo_bench.tasks.{HEADS.get(task, task)}")
         name = task.capitalize()
         settings = make(getattr(heads, f"{name}HeadSettings"), work["settings"]["head"])
