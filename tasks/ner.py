@@ -25,6 +25,8 @@ from elmo_bench.nn.crf import Crf, bioul_constraints
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.layers import CharacterCnn, WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
+from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, Words
@@ -146,10 +148,12 @@ class NerHead(nn.Module):
         """The mean negative log-likelihood of the gold tags, and every tag's emission score."""
         text = injected["text"]
         words, characters = self.words(batch.fields["words"]), self.characters(batch.fields["characters"])
-        inputs = torch.cat([words, characters, text.at_input], dim=2)  # (rows, time, inputs)
-        lower = self.lower(self.dropout(inputs), text.mask)
-        upper = self.upper(self.dropout(lower), text.mask)
-        emissions = self.emit(torch.cat([upper, text.at_output], dim=2))  # (rows, time, tags)
+        packing = Packing.of(text.mask)
+        inputs = packing.pack(torch.cat([words, characters, text.at_input], dim=2))  # (tokens, inputs)
+        lower = self.lower.read(self.dropout.drop_packed(inputs, packing), packing)
+        upper = self.upper.read(self.dropout.drop_packed(lower, packing), packing)
+        states = torch.cat([upper, packing.pack(text.at_output)], dim=1)  # (tokens, states)
+        emissions = packing.unpack(multiply_with_gradient(states, self.emit.weight, self.emit.bias))
         loss: Tensor = self.crf(emissions, text.mask, batch.fields["tags"]).mean()
         return HeadOutput(loss, {"emissions": emissions})
 

@@ -24,6 +24,7 @@ from elmo_bench.nn.dropout import Dropout, VariationalDropout
 from elmo_bench.nn.initialisation import make_keras_linear
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import BiLstm
+from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
@@ -139,26 +140,35 @@ class SnliHead(nn.Module):
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """Mean cross-entropy and the penalty on the weights; every label's score."""
-        pair = stack_pair(injected["premise"], injected["hypothesis"])  # premises first, then hypotheses
-        ids = (batch.fields["premise"], batch.fields["hypothesis"])
-        words = self.words(torch.cat([widen(side, pair.mask.shape[1]) for side in ids]))
-        inputs = torch.cat([words, pair.at_input], dim=2)  # (2 * examples, time, inputs)
-        states = self.encode(self.dropout(inputs), pair.mask)
-        states = torch.cat([states, pair.at_output], dim=2)  # (2 * examples, time, states)
-        enhanced = self.enhance(states, attend(states, pair.mask), pair.mask)
-        composed = self.compose(self.dropout(enhanced), pair.mask)
-        premise, hypothesis = pool(composed, pair.mask).chunk(2)
+        sides = (injected["premise"], injected["hypothesis"])
+        time = max(side.mask.shape[1] for side in sides)
+        # one batch of premises first, then hypotheses; tokens are those of its packing
+        packing = Packing.of(stack([side.mask for side in sides], time))
+        ids = stack([batch.fields["premise"], batch.fields["hypothesis"]], time)
+        words = self.words(ids.flatten()[packing.forwards])  # (tokens, dim)
+        at_input, at_output = (
+            packing.pack(stack([getattr(side, place) for side in sides], time))
+            for place in ("at_input", "at_output")
+        )
+        inputs = self.dropout.drop_packed(torch.cat([words, at_input], dim=1), packing)
+        states = torch.cat([self.encode.read(inputs, packing), at_output], dim=1)  # (tokens, states)
+        halves = packing.unpack(states).chunk(2)  # (examples, time, states)
+        texts = [half[:, : side.mask.shape[1]] for half, side in zip(halves, sides, strict=True)]
+        attended = attend(*texts, *(side.mask for side in sides))
+        enhanced = self.enhance(states, packing.pack(stack(attended, time)))  # (tokens, hidden)
+        composed = self.compose.read(self.dropout.drop_packed(enhanced, packing), packing)
+        premise, hypothesis = pool(packing.unpack(composed), packing.mask).chunk(2)
         logits = self.classify(torch.cat([premise, hypothesis], dim=1))  # (examples, labels)
         loss = F.cross_entropy(logits, batch.fields["label"])
         return HeadOutput(loss + self.penalty(), {"labels": logits})
 
-    def enhance(self, states: Tensor, attended: Tensor, mask: Tensor) -> Tensor:
-        """Each word compared with its attended mean of the other side, (rows, time, hidden)."""
-        own, other = states[mask], attended[mask]  # (tokens, states)
+    def enhance(self, own: Tensor, other: Tensor) -> Tensor:
+        """Each word compared with its attended mean of the other side, (tokens, hidden)."""
         compared = torch.cat([own, other, own - other, own * other], dim=1)
-        projected = multiply_with_gradient(self.attention_dropout(compared), self.project.weight)
-        rectified = F.relu(projected + self.project.bias)  # (tokens, hidden)
-        return rectified.new_zeros((*mask.shape, rectified.shape[1])).index_put((mask,), rectified)
+        projected = multiply_with_gradient(
+            self.attention_dropout(compared), self.project.weight, self.project.bias
+        )
+        return F.relu(projected)
 
     def penalty(self) -> Tensor:
         """The penalty on the matrices of LSTMs and feed-forward layers, without biases and word vectors."""
@@ -175,15 +185,9 @@ class SnliHead(nn.Module):
         return [self.labels[label] for label in output.scores["labels"].argmax(1).tolist()]
 
 
-def stack_pair(premise: Injected, hypothesis: Injected) -> Injected:
-    """Premises followed by their hypotheses, as one batch."""
-    time = max(premise.mask.shape[1], hypothesis.mask.shape[1])
-    sides = (premise, hypothesis)
-    return Injected(
-        torch.cat([widen(side.at_input, time) for side in sides]),
-        torch.cat([widen(side.at_output, time) for side in sides]),
-        torch.cat([widen(side.mask, time) for side in sides]),
-    )
+def stack(sides: Sequence[Tensor], time: int) -> Tensor:
+    """Premises followed by their hypotheses, (examples, time before, ...) each, as one batch."""
+    return torch.cat([widen(side, time) for side in sides])
 
 
 def widen(rows: Tensor, time: int) -> Tensor:
@@ -192,17 +196,14 @@ def widen(rows: Tensor, time: int) -> Tensor:
     return torch.cat([rows, missing], dim=1)
 
 
-def attend(states: Tensor, mask: Tensor) -> Tensor:
-    """For every word of one side of a pair the mean of the other side's, weighted by similarity.
-
-    The first half of the rows are premises, the second half their hypotheses.
-    """
-    premise, hypothesis = states.chunk(2)  # (examples, time, states)
-    premise_mask, hypothesis_mask = mask.chunk(2)
+def attend(
+    premise: Tensor, hypothesis: Tensor, premise_mask: Tensor, hypothesis_mask: Tensor
+) -> list[Tensor]:
+    """For every word of each side of a pair the mean of the other side's, weighted by similarity."""
     likeness = premise @ hypothesis.transpose(1, 2)  # (examples, premise time, hypothesis time)
     over_hypothesis = likeness.masked_fill(~hypothesis_mask.unsqueeze(1), NEVER).softmax(2)
     over_premise = likeness.masked_fill(~premise_mask.unsqueeze(2), NEVER).softmax(1)
-    return torch.cat([over_hypothesis @ hypothesis, over_premise.transpose(1, 2) @ premise])
+    return [over_hypothesis @ hypothesis, over_premise.transpose(1, 2) @ premise]
 
 
 def pool(states: Tensor, mask: Tensor) -> Tensor:

@@ -29,6 +29,7 @@ from elmo_bench.nn.initialisation import draw_orthogonal, make_embedding
 from elmo_bench.nn.layers import WordEmbedding
 from elmo_bench.nn.lstm import HighwayLstm
 from elmo_bench.nn.packing import Packing
+from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import (
@@ -223,10 +224,11 @@ class SrlHead(nn.Module):
             states = packing.turn(layer(states, packing))  # the next one reads in the other direction
         if len(self.layers) % 2:
             states = packing.turn(states)  # (tokens, hidden), left to right again
-        logits = self.emit(torch.cat([states, packing.pack(text.at_output)], dim=1))  # (tokens, tags)
+        states = torch.cat([states, packing.pack(text.at_output)], dim=1)
+        logits = multiply_with_gradient(states, self.emit.weight, self.emit.bias)  # (tokens, tags)
         losses = F.cross_entropy(logits, batch.fields["tags"].flatten()[packing.forwards], reduction="none")
-        loss = (packing.unpack(losses.unsqueeze(1), text.mask).squeeze(2).sum(1) / text.mask.sum(1)).mean()
-        return HeadOutput(loss, {"emissions": packing.unpack(logits, text.mask)})
+        loss = (packing.unpack(losses.unsqueeze(1)).squeeze(2).sum(1) / text.mask.sum(1)).mean()
+        return HeadOutput(loss, {"emissions": packing.unpack(logits)})
 
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
         """The probability of every tag for every token; `decode` ensures legality (He et al. 2017)."""

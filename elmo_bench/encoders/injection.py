@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.config import ElmoConfig
-from elmo_bench.encoders.mix import ScalarMix
+from elmo_bench.encoders.mix import Moments, ScalarMix, moments
 from elmo_bench.tensors import Injected, Stream, Widths
 
 PLACES = {"none": (), "input": ("input",), "output": ("output",), "both": ("input", "output")}
@@ -35,11 +35,8 @@ class Injection(nn.Module):
         )
 
     def forward(self, streams: Mapping[str, Stream]) -> dict[str, Injected]:
-        """Mix every stream once per injection point."""
-        return {
-            name: Injected(self._mix("input", stream), self._mix("output", stream), stream.mask)
-            for name, stream in streams.items()
-        }
+        """Mix every stream once per injection point; the moments of its layers serve all points."""
+        return {name: self._inject(stream) for name, stream in streams.items()}
 
     def penalty(self) -> Tensor:
         """Σ ‖w‖² over the injection points, to be multiplied by λ."""
@@ -56,9 +53,14 @@ class Injection(nn.Module):
             for place, mix in self._each().items()
         }
 
-    def _mix(self, place: str, stream: Stream) -> Tensor:
+    def _inject(self, stream: Stream) -> Injected:
+        normalising = [mix for mix in self._each().values() if mix.layer_norm]
+        known = moments(stream.layers, stream.mask, normalising[0].gamma.dtype) if normalising else None
+        return Injected(self._mix("input", stream, known), self._mix("output", stream, known), stream.mask)
+
+    def _mix(self, place: str, stream: Stream, known: Moments | None) -> Tensor:
         if place in self.mixes:
-            mixed: Tensor = self.mixes[place](stream.layers, stream.mask)  # (rows, time, dim)
+            mixed: Tensor = self.mixes[place](stream.layers, stream.mask, known)  # (rows, time, dim)
             return mixed
         return torch.zeros((*stream.mask.shape, 0), device=stream.mask.device)
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any, Literal
 
 import torch
@@ -11,6 +12,11 @@ from torch.autograd.function import once_differentiable
 from elmo_bench.nn.dropout import Dropout
 
 EPSILON = 1e-12
+CHUNK = 2**18
+"""Numbers that are converted at once, so that their copy stays in a processor's cache."""
+
+Moments = tuple[Tensor, Tensor]
+"""Mean and 1 / deviation of each layer, both (layers,)."""
 
 
 class ScalarMix(nn.Module):
@@ -37,20 +43,20 @@ class ScalarMix(nn.Module):
             self.register_buffer("gamma", torch.ones(()))
         self.dropout = Dropout(dropout)
 
-    def forward(self, layers: Tensor, mask: Tensor) -> Tensor:
-        """(rows, layers, time, dim), (rows, time) -> (rows, time, dim)"""
+    def forward(self, layers: Tensor, mask: Tensor, known: Moments | None = None) -> Tensor:
+        """(rows, layers, time, dim), (rows, time) -> (rows, time, dim); `known` are their moments."""
         if self.w is None:
             mixed = self.gamma * layers.squeeze(1).to(self.gamma.dtype)  # (rows, time, dim)
         elif self.layer_norm:
-            mixed = self._mix_normalised(layers, mask, self.gamma * self.w.softmax(dim=0))
+            mixed = self._mix_normalised(layers, mask, self.gamma * self.w.softmax(dim=0), known)
         else:
             mixed = weigh(layers, self.gamma * self.w.softmax(dim=0))
         dropped: Tensor = self.dropout(mixed)
         return dropped
 
-    def _mix_normalised(self, layers: Tensor, mask: Tensor, weights: Tensor) -> Tensor:
+    def _mix_normalised(self, layers: Tensor, mask: Tensor, weights: Tensor, known: Moments | None) -> Tensor:
         """Σ_j a_j (h_j - m_j) / d_j as (Σ_j b_j h_j) - (Σ_j b_j m_j) with b_j = a_j / d_j, without copies."""
-        mean, scale = moments(layers, mask, weights.dtype)
+        mean, scale = known or moments(layers, mask, weights.dtype)
         weights = weights * scale
         centred = weigh(layers, weights) - weights @ mean
         return centred * mask[:, :, None].to(centred.dtype)  # padding stays zero
@@ -78,19 +84,20 @@ def weigh(layers: Tensor, weights: Tensor) -> Tensor:
 class _WeightedSum(torch.autograd.Function):
     """Y = Σ_j a_j h_j. With G the gradient of Y, that of a_j is Σ G h_j over rows, time and dim.
 
-    The layers are converted row by row, in both directions. Autograd would keep all of them in the dtype of
-    the weights, which is twice what is stored.
+    The layers are converted a few rows at a time, in both directions. Autograd would keep all of them in the
+    dtype of the weights, which is twice what is stored.
     """
 
     @staticmethod
     def forward(ctx: Any, layers: Tensor, weights: Tensor) -> Tensor:
         ctx.save_for_backward(layers, weights)
-        rows, _, time, dim = layers.shape
-        weighed = weights.new_empty(rows, time, dim)
+        rows, count, time, dim = layers.shape
+        weighed = weights.new_empty(rows, 1, time * dim)
         with torch.autocast(layers.device.type, enabled=False):
-            for row, target in zip(layers, weighed, strict=True):
-                torch.mv(row.to(weights.dtype).flatten(1).T, weights, out=target.view(-1))
-        return weighed
+            for some, target in zip(cut(layers, layers), cut(weighed, layers), strict=True):
+                factors = weights.expand(len(some), 1, count)
+                torch.bmm(factors, some.to(weights.dtype).flatten(2), out=target)
+        return weighed.view(rows, time, dim)
 
     @staticmethod
     @once_differentiable
@@ -98,8 +105,8 @@ class _WeightedSum(torch.autograd.Function):
         layers, weights = ctx.saved_tensors
         total = torch.zeros_like(weights)
         with torch.autocast(layers.device.type, enabled=False):
-            for row, above in zip(layers, gradient, strict=True):
-                total.addmv_(row.to(weights.dtype).flatten(1), above.reshape(-1))
+            for some, above in zip(cut(layers, layers), cut(gradient, layers), strict=True):
+                total += (some * above.unsqueeze(1)).sum(dim=(0, 2, 3))
         return None, total
 
 
@@ -109,14 +116,26 @@ def normalise(layers: Tensor, mask: Tensor) -> Tensor:
     return (layers - mean) * scale * mask[:, None, :, None].to(layers.dtype)  # padding stays zero
 
 
-def moments(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> tuple[Tensor, Tensor]:
-    """Mean and 1 / deviation of each layer over the batch's real tokens × dims, both (layers,)."""
+def moments(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> Moments:
+    """The moments of each layer over the batch's real tokens × dims."""
     values = mask.sum().clamp(min=1).to(dtype) * layers.shape[-1]
     total = torch.zeros(layers.shape[1], dtype=dtype, device=layers.device)
-    for row, real in zip(layers, mask, strict=True):
-        total += row[:, real].to(dtype).sum(dim=(1, 2))
+    for copied, padding in copies(layers, mask, dtype):
+        total += copied.masked_fill_(padding, 0).sum(dim=(0, 2, 3))
     mean = total / values
     squares = torch.zeros_like(total)
-    for row, real in zip(layers, mask, strict=True):
-        squares += (row[:, real].to(dtype) - mean[:, None, None]).square().sum(dim=(1, 2))
+    for copied, padding in copies(layers, mask, dtype):
+        centred = copied.sub_(mean[:, None, None]).masked_fill_(padding, 0)
+        squares += torch.linalg.vector_norm(centred, dim=(0, 2, 3)).square()
     return mean, (squares / values + EPSILON).rsqrt()
+
+
+def copies(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> Iterator[tuple[Tensor, Tensor]]:
+    """Some rows of the layers after others, in another dtype, and where they have padding."""
+    for rows, real in zip(cut(layers, layers), cut(mask, layers), strict=True):
+        yield rows.to(dtype, copy=True), ~real[:, None, :, None]  # (rows, 1, time, 1)
+
+
+def cut(rows: Tensor, layers: Tensor) -> tuple[Tensor, ...]:
+    """As many rows of layers, or of what belongs to them, at a time as stay in a processor's cache."""
+    return torch.split(rows, max(1, CHUNK * len(layers) // max(1, layers.numel())))

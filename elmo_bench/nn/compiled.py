@@ -1,4 +1,4 @@
-"""The functions of `scans.c`, compiled once per machine; None where there is no C compiler.
+"""The functions of `loops.c`, compiled once per machine; None where there is no C compiler.
 
 Without them every layer runs its loop over time in Python, which is its definition: the same numbers but for
 their last bits, as on another processor, several times as slow at small sizes.
@@ -22,20 +22,36 @@ from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
 from elmo_bench.types import BenchError, log_to_stderr
 
-SOURCE = Path(__file__).with_name("scans.c")
+SOURCE = Path(__file__).with_name("loops.c")
 OPTIONS = ("-O3", "-march=native", "-fno-math-errno", "-fno-trapping-math", "-shared", "-fPIC")
 NUMBERS = {torch.float32: "float", torch.float64: "double"}
-LIBRARY = "scans.so"
+LIBRARY = "loops.so"
 SWITCH = "ELMO_BENCH_COMPILE"  # 0: do without the compiler
 
 
-def has_scans(weight: Tensor) -> bool:
-    """Whether the compiled functions can read a layer's weights."""
-    return weight.device.type == "cpu" and load_scans(weight.dtype) is not None
+def has_loops(tensor: Tensor) -> bool:
+    """Whether the compiled functions can read a tensor."""
+    return tensor.device.type == "cpu" and load_loops(tensor.dtype) is not None
+
+
+def call_loop(name: str, dtype: torch.dtype, *arguments: Tensor | float | ctypes.Array[Any] | None) -> None:
+    """Call a compiled function on contiguous tensors, whole numbers (long), others (double) and arrays."""
+    loops = load_loops(dtype)
+    assert loops is not None
+    getattr(loops, name)(*map(_as_passed, arguments))
+
+
+def _as_passed(argument: Tensor | float | ctypes.Array[Any] | None) -> Any:
+    if isinstance(argument, Tensor):
+        assert argument.is_contiguous()
+        return ctypes.c_void_p(argument.data_ptr())
+    if isinstance(argument, int):
+        return ctypes.c_long(argument)
+    return ctypes.c_double(argument) if isinstance(argument, float) else argument
 
 
 @cache
-def load_scans(dtype: torch.dtype) -> ctypes.CDLL | None:
+def load_loops(dtype: torch.dtype) -> ctypes.CDLL | None:
     """The functions for numbers of one type."""
     compiler = shutil.which(os.environ.get("CC") or "cc")
     if compiler is None or dtype not in NUMBERS or os.environ.get(SWITCH) == "0":
@@ -43,7 +59,7 @@ def load_scans(dtype: torch.dtype) -> ctypes.CDLL | None:
     options = (*OPTIONS, f"-DREAL={NUMBERS[dtype]}")
     # whatever decides the machine code, so that a directory shared by several machines serves each its own
     identity = hash_value([SOURCE.read_text(), options, describe_compiler(compiler), processor_flags()])
-    directory = cache_directory() / f"scans-{identity[:16]}"
+    directory = cache_directory() / f"loops-{identity[:16]}"
     try:
         make_once(directory, partial(compile_library, compiler, options), log_to_stderr)
         return ctypes.CDLL(str(directory / LIBRARY))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import cast
 
 import numpy as np
 import torch
@@ -12,6 +13,7 @@ from torch.nn import functional as F
 from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
 from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
+from elmo_bench.nn.products import multiply_with_gradient
 
 
 class WordEmbedding(nn.Module):
@@ -86,18 +88,21 @@ class CharacterCnns(nn.Module):
         """(rows, time, characters) numbers, zero where there is no character, to (rows, time, dim)."""
         words, places = distinct_rows(ids.flatten(0, 1))
         best = [
-            strongest_features(words, width, self.vectors, filters)
+            strongest_features(words, width, self.vectors, cast(nn.Linear, filters))
             for width, filters in zip(self.widths, self.filters, strict=True)
         ]
         return torch.cat(best, dim=1)[places].view(*ids.shape[:2], self.dim)
 
 
-def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: nn.Module) -> Tensor:
+def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: nn.Linear) -> Tensor:
     """The maximum of every filter over the places of each word, (words, characters) to (words, filters)."""
     around = F.pad(words, ((width - 1) // 2, width // 2))
     real = words != 0
     windows = around.unfold(1, width, 1)[real]  # (real characters, width)
-    features = torch.relu(filters(vectors(windows).flatten(1)))  # (real characters, filters)
+    seen = vectors(windows).flatten(1)  # (real characters, width * dim)
+    features = torch.relu(
+        multiply_with_gradient(seen, filters.weight, filters.bias)
+    )  # (real characters, filters)
     # a word without characters, which is padding, takes the initial value
     return torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (words, filters)
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from elmo_bench.nn.compiled import has_scans
+from elmo_bench.nn.compiled import has_loops
 from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.initialisation import draw_orthogonal, initialise_lstm
 from elmo_bench.nn.packing import Packing, run_library
@@ -29,17 +29,17 @@ class BiLstm(nn.Module):
 
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
-        return run_library(self.lstm, x, mask) if x.is_cuda else self.run_packed(x, mask)
-
-    def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
-        """Both directions over packed steps."""
         packing = Packing.of(mask)
-        tokens = packing.pack(x)  # (tokens, inputs)
+        return packing.unpack(self.read(packing.pack(x), packing))
+
+    def read(self, tokens: Tensor, packing: Packing) -> Tensor:
+        """(tokens, inputs) to (tokens, 2 * hidden)."""
+        if tokens.is_cuda:
+            return packing.pack(run_library(self.lstm, packing.unpack(tokens), packing.mask))
         forwards, backwards = (weights[:3] for weights in self.lstm.all_weights)
         left = run_lstm(tokens, packing, *forwards)  # (tokens, hidden)
         right = run_lstm(packing.turn(tokens), packing, *backwards)
-        states = torch.cat([left, packing.turn(right)], dim=1)
-        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+        return torch.cat([left, packing.turn(right)], dim=1)
 
 
 class HighwayLstm(nn.Module):
@@ -69,14 +69,14 @@ def run_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor,
     c_t = σ(f) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)
     h_t = σ(o) ⊙ tanh(c_t)
     """
-    if has_scans(recurrent):
+    if has_loops(recurrent):
         return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, None)
     return loop_lstm(tokens, packing, enter, recurrent, bias)
 
 
 def loop_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor) -> Tensor:
     """The same as a loop in Python, which is its definition."""
-    gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 4 * hidden)
+    gates = multiply_with_gradient(tokens, enter, bias)  # (tokens, 4 * hidden)
     states: list[Tensor] = []
     state = cell = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
     for entered in packing.steps(gates):
@@ -98,7 +98,7 @@ def run_highway_lstm(
 
     The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
     """
-    if has_scans(recurrent):
+    if has_loops(recurrent):
         return run_compiled(CompiledLstm, tokens, packing, enter, recurrent, bias, kept)
     return loop_highway_lstm(tokens, packing, enter, recurrent, bias, kept)
 

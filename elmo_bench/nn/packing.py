@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
@@ -14,6 +16,7 @@ from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 class Packing:
     """Where the tokens of padded rows stand once sorted by falling length and cut into steps."""
 
+    mask: Tensor  # (rows, time) true at real tokens
     sizes: tuple[int, ...]  # rows that are still running at each step
     order: Tensor  # (rows,) numbers of the rows, longest first
     forwards: Tensor  # (tokens,) places among rows * time, reading left to right
@@ -33,20 +36,27 @@ class Packing:
         packed_place = torch.empty(rows * time, dtype=torch.long, device=mask.device)
         packed_place[forwards] = torch.arange(len(forwards), device=mask.device)
         sizes = tuple(running.sum(1).tolist())
-        return cls(sizes, order, forwards, backwards, packed_place[backwards])
+        return cls(mask, sizes, order, forwards, backwards, packed_place[backwards])
 
     def pack(self, padded: Tensor) -> Tensor:
         """(rows, time, dim) to the real tokens in left-to-right order, (tokens, dim)."""
-        return padded.flatten(0, 1).index_select(0, self.forwards)
+        tokens: Tensor = _Pack.apply(padded.flatten(0, 1), self.forwards)  # type: ignore[no-untyped-call]
+        return tokens
 
-    def unpack(self, packed: Tensor, mask: Tensor) -> Tensor:
+    def unpack(self, packed: Tensor) -> Tensor:
         """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
-        padded = packed.new_zeros(mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)
-        return padded.view(*mask.shape, packed.shape[1])
+        padded: Tensor = _Unpack.apply(packed, self.forwards, self.mask.numel())  # type: ignore[no-untyped-call]
+        return padded.view(*self.mask.shape, packed.shape[1])
 
     def turn(self, packed: Tensor) -> Tensor:
         """Packed tokens in the order of the other reading direction."""
-        return packed.index_select(0, self.turned)
+        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
+        return turned
+
+    @cached_property
+    def rows(self) -> Tensor:
+        """The number of every token's row, (tokens,)."""
+        return self.forwards // self.mask.shape[1]
 
     @cached_property
     def previous(self) -> Tensor:
@@ -58,6 +68,52 @@ class Packing:
     def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
         """The packed tokens of every step, (rows that are still running, dim) each."""
         return torch.split(packed, list(self.sizes))
+
+
+class _Pack(torch.autograd.Function):
+    """Some rows of a matrix, each at most once, so gradients are copied; autograd would add them up."""
+
+    @staticmethod
+    def forward(ctx: Any, padded: Tensor, places: Tensor) -> Tensor:
+        ctx.save_for_backward(places)
+        ctx.rows = len(padded)
+        return padded.index_select(0, places)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (places,) = ctx.saved_tensors
+        return gradient.new_zeros(ctx.rows, gradient.shape[1]).index_copy_(0, places, gradient), None
+
+
+class _Unpack(torch.autograd.Function):
+    """Rows at given places of a matrix of zeros."""
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, places: Tensor, rows: int) -> Tensor:
+        ctx.save_for_backward(places)
+        return packed.new_zeros(rows, packed.shape[1]).index_copy_(0, places, packed)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
+        (places,) = ctx.saved_tensors
+        return gradient.index_select(0, places), None, None
+
+
+class _Turn(torch.autograd.Function):
+    """Rows in another order, where the same order brings them, and their gradients, back."""
+
+    @staticmethod
+    def forward(ctx: Any, packed: Tensor, order: Tensor) -> Tensor:
+        ctx.save_for_backward(order)
+        return packed.index_select(0, order)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        (order,) = ctx.saved_tensors
+        return gradient.index_select(0, order), None
 
 
 def run_library(layer: nn.RNNBase, x: Tensor, mask: Tensor) -> Tensor:

@@ -25,6 +25,9 @@ Product = Callable[[Tensor], Tensor]
 SLICE = 96
 """Inputs that oneDNN adds up at once in a precise product."""
 
+LARGE_PRODUCT = 2**21
+"""Multiplications of one pair of a batch from which on oneDNN is faster than torch.bmm."""
+
 _PLAIN: dict[Activation, Callable[[Tensor], Tensor]] = {
     "none": lambda sums: sums,
     "relu": torch.relu_,
@@ -42,6 +45,13 @@ def multiply(left: Tensor, right: Tensor, bias: Tensor | None = None) -> Tensor:
         product: Tensor = torch.ops.mkldnn._linear_pointwise(left, right.T, bias, "none", [], "")
         return product
     return left @ right if bias is None else torch.addmm(bias, left, right)
+
+
+def multiply_columns(left: Tensor, right: Tensor) -> Tensor:
+    """left' right, (rows, m) and (rows, n) to (m, n): oneDNN copies what it turns, hence the narrow one."""
+    if left.shape[1] <= right.shape[1]:
+        return multiply(left.T, right)
+    return multiply(right.T, left).T.contiguous()
 
 
 def make_precise_product(weight: Tensor, bias: Tensor | None) -> Product:
@@ -68,34 +78,72 @@ def make_precise_product(weight: Tensor, bias: Tensor | None) -> Product:
     return product
 
 
-def multiply_with_gradient(x: Tensor, weight: Tensor) -> Tensor:
-    """x (tokens, inputs) times the transpose of a weight (outputs, inputs), differentiable once in both.
+def multiply_with_gradient(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x (tokens, inputs) times a weight (outputs, inputs) transposed, plus a bias; differentiable once.
 
     Under autocast in its precision, as products of PyTorch's own are.
     """
     device = x.device.type
     if torch.is_autocast_enabled(device):
         dtype = torch.get_autocast_dtype(device)
-        x, weight = x.to(dtype), weight.to(dtype)
-    product: Tensor = _Product.apply(x, weight)  # type: ignore[no-untyped-call]
+        x, weight, bias = x.to(dtype), weight.to(dtype), None if bias is None else bias.to(dtype)
+    product: Tensor = _Product.apply(x, weight, bias)  # type: ignore[no-untyped-call]
     return product
 
 
 class _Product(torch.autograd.Function):
-    """Y = X W'. With G the gradient of Y, that of X is G W and that of W is G' X."""
+    """Y = X W' + b. With G the gradient of Y: of X, G W; of W, G' X; of b, the sum of G's rows."""
 
     @staticmethod
-    def forward(ctx: Any, x: Tensor, weight: Tensor) -> Tensor:
+    def forward(ctx: Any, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
         ctx.save_for_backward(x, weight)
-        return multiply(x, weight.T)
+        return multiply(x, weight.T, bias)
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None]:
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor | None, Tensor | None, Tensor | None]:
         x, weight = ctx.saved_tensors
+        gradient = gradient.contiguous()  # an expanded one may be read as a weight below
         of_x = multiply(gradient, weight) if ctx.needs_input_grad[0] else None
-        of_weight = multiply(gradient.T, x) if ctx.needs_input_grad[1] else None
-        return of_x, of_weight
+        of_weight = multiply_columns(gradient, x) if ctx.needs_input_grad[1] else None
+        return of_x, of_weight, gradient.sum(0) if ctx.needs_input_grad[2] else None
+
+
+def multiply_batches(left: Tensor, right: Tensor) -> Tensor:
+    """Products of matrix pairs, (pairs, n, k) and (pairs, k, m) to (pairs, n, m), differentiable once."""
+    device = left.device.type
+    if torch.is_autocast_enabled(device):
+        dtype = torch.get_autocast_dtype(device)
+        left, right = left.to(dtype), right.to(dtype)
+    product: Tensor = _BatchedProduct.apply(left, right)  # type: ignore[no-untyped-call]
+    return product
+
+
+class _BatchedProduct(torch.autograd.Function):
+    """Y = L R for every pair. With G the gradient of Y, that of L is G R' and that of R is L' G."""
+
+    @staticmethod
+    def forward(ctx: Any, left: Tensor, right: Tensor) -> Tensor:
+        ctx.save_for_backward(left, right)
+        if is_large(left, right):
+            return torch.stack([multiply(one, other) for one, other in zip(left, right, strict=True)])
+        return torch.bmm(left, right)
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor]:
+        left, right = ctx.saved_tensors
+        gradient = gradient.contiguous()
+        if is_large(left, right):
+            of_left = [multiply(one, other.T) for one, other in zip(gradient, right, strict=True)]
+            of_right = [multiply_columns(one, other) for one, other in zip(left, gradient, strict=True)]
+            return torch.stack(of_left), torch.stack(of_right)
+        return torch.bmm(gradient, right.transpose(1, 2)), torch.bmm(left.transpose(1, 2), gradient)
+
+
+def is_large(left: Tensor, right: Tensor) -> bool:
+    """Whether one pair is large enough for oneDNN; torch.bmm has less overhead and half the speed."""
+    return left[0].numel() * right.shape[2] >= LARGE_PRODUCT
 
 
 def make_product(weight: Tensor, bias: Tensor | None, activation: Activation, rows: int) -> Product:

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 import elmo_bench
-from elmo_bench.nn.compiled import load_scans
+from elmo_bench.nn.compiled import load_loops
 
 PACKAGE = Path(elmo_bench.__file__).resolve().parent
 PACKAGES = (
@@ -34,7 +34,7 @@ def describe_environment() -> dict[str, Any]:
         "processor": describe_processor().get("model name") or platform.processor(),
         "cores": count_cores(),
         "threads": torch.get_num_threads(),
-        "compiled": load_scans(torch.float32) is not None,
+        "compiled": load_loops(torch.float32) is not None,
         "gpu": torch.cuda.get_device_name() if torch.cuda.is_available() else None,
     }
 

@@ -16,6 +16,7 @@ import torch
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from elmo_bench.nn.compiled import call_loop, has_loops
 from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 from elmo_bench.nn.products import multiply, multiply_with_gradient
@@ -52,7 +53,7 @@ class AntecedentScorer(nn.Module):
         # as matrices of their own: oneDNN takes seconds over a product with a slice of a wider one
         parts = [part.contiguous() for part in torch.split(self.first.weight, self.parts, dim=1)]
         of_span, of_antecedent, of_product, of_features = parts
-        rows_part = multiply_with_gradient(spans, of_span) + self.first.bias  # (spans, hidden)
+        rows_part = multiply_with_gradient(spans, of_span, self.first.bias)  # (spans, hidden)
         columns_part = multiply_with_gradient(spans, of_antecedent)  # (spans, hidden)
         places = torch.arange(len(spans), device=spans.device)
         for start in range(0, len(spans), ROWS_AT_ONCE):
@@ -64,7 +65,7 @@ class AntecedentScorer(nn.Module):
             hidden = hidden + columns_part[columns].unsqueeze(1) + rows_part[rows]
             told = multiply_with_gradient(features.flatten(0, 1), of_features).view(hidden.shape)
             hidden = self.dropout(torch.relu(hidden + told)).flatten(0, 1)
-            hidden = multiply_with_gradient(hidden, self.second.weight) + self.second.bias
+            hidden = multiply_with_gradient(hidden, self.second.weight, self.second.bias)
             scores = self.last(self.dropout(torch.relu(hidden))).view(distances.shape)  # (columns, rows)
             scores = scores.to(self.last.weight.dtype)  # their sums of exponentials need it under autocast
             scores = scores + mentions[rows] + mentions[columns].unsqueeze(1)
@@ -110,6 +111,14 @@ class _ScaledProduct(torch.autograd.Function):
         scaled = (left.unsqueeze(1) * weight).flatten(0, 1)
         of_right = multiply(gradient, scaled)  # (columns, dim)
         of_scaled = multiply(gradient.T, right).view(len(left), len(weight), -1)  # (rows, hidden, dim)
-        of_left = (of_scaled * weight).sum(1)
-        of_weight = of_scaled.mul_(left.unsqueeze(1)).sum(0)
+        of_left, of_weight = scaled_gradients(of_scaled, left, weight)
         return of_left, of_right, of_weight
+
+
+def scaled_gradients(of_scaled: Tensor, left: Tensor, weight: Tensor) -> tuple[Tensor, Tensor]:
+    """The gradients of `left` and `weight` from that of their product, (rows, hidden, dim)."""
+    if not has_loops(of_scaled):
+        return (of_scaled * weight).sum(1), (of_scaled * left.unsqueeze(1)).sum(0)
+    of_left, of_weight = torch.zeros_like(left), torch.zeros_like(weight)
+    call_loop("scaled_gradients", left.dtype, *of_scaled.shape, of_scaled, left, weight, of_left, of_weight)
+    return of_left, of_weight

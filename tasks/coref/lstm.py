@@ -5,10 +5,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
+from elmo_bench.nn.compiled import has_loops
 from elmo_bench.nn.dropout import draw_kept
 from elmo_bench.nn.initialisation import draw_glorot, draw_orthogonal
 from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.nn.scans import CompiledCoupledLstm, run_compiled
 
 
 class CoupledBiLstm(nn.Module):
@@ -27,7 +29,7 @@ class CoupledBiLstm(nn.Module):
         left = self.left(tokens, packing)  # (tokens, hidden)
         right = self.right(packing.turn(tokens), packing)
         states = torch.cat([left, packing.turn(right)], dim=1)
-        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+        return packing.unpack(states)  # (rows, time, 2 * hidden)
 
 
 class CoupledLstm(nn.Module):
@@ -48,29 +50,50 @@ class CoupledLstm(nn.Module):
 
     def forward(self, tokens: Tensor, packing: Packing) -> Tensor:
         """(tokens, inputs) to (tokens, hidden), in the packing's order read as it comes."""
-        gates = multiply_with_gradient(tokens, self.enter) + self.bias  # (tokens, 3 * hidden)
         kept = draw_kept((packing.sizes[0], self.hidden), self.dropout if self.training else 0.0, tokens)
-        return scan_coupled_lstm(gates, self.recur, self.first, kept, packing)
+        return run_coupled_lstm(tokens, packing, self.enter, self.recur, self.bias, self.first, kept)
 
 
-def scan_coupled_lstm(
-    gates: Tensor, recurrent: Tensor, first: Tensor, kept: Tensor, packing: Packing
+def run_coupled_lstm(
+    tokens: Tensor,
+    packing: Packing,
+    enter: Tensor,
+    recurrent: Tensor,
+    bias: Tensor,
+    first: Tensor,
+    kept: Tensor,
 ) -> Tensor:
-    """The states, (tokens, hidden), from the input products i, o, g, (tokens, 3 * hidden).
+    """The states, (tokens, hidden); the blocks of the weights are i, o, g.
 
-    i, o, g = gates_t + U (m ⊙ h_{t-1})
+    i, o, g = W x_t + b + U (m ⊙ h_{t-1})
     c_t = (1 - σ(i)) ⊙ c_{t-1} + σ(i) ⊙ tanh(g)
     h_t = σ(o) ⊙ tanh(c_t)
 
     The mask m, `kept` (rows, hidden) in the order of the packing, is that of variational dropout.
     """
+    if has_loops(recurrent):
+        return run_compiled(CompiledCoupledLstm, tokens, packing, enter, recurrent, bias, first, kept)
+    return loop_coupled_lstm(tokens, packing, enter, recurrent, bias, first, kept)
+
+
+def loop_coupled_lstm(
+    tokens: Tensor,
+    packing: Packing,
+    enter: Tensor,
+    recurrent: Tensor,
+    bias: Tensor,
+    first: Tensor,
+    kept: Tensor,
+) -> Tensor:
+    """The same as a loop in Python, which is its definition."""
+    gates = multiply_with_gradient(tokens, enter, bias)  # (tokens, 3 * hidden)
     states: list[Tensor] = []
     state, cell = first.unsqueeze(1).repeat(1, len(kept), 1)  # (rows, hidden) each
     for entered in packing.steps(gates):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running] * kept[:running], recurrent)
-        enter, leave, candidate = sums.chunk(3, dim=1)  # (running, hidden) each
-        cell = torch.lerp(cell[:running], torch.tanh(candidate), torch.sigmoid(enter))
-        state = torch.sigmoid(leave) * torch.tanh(cell)
+        enters, leaves, candidate = sums.chunk(3, dim=1)  # (running, hidden) each
+        cell = torch.lerp(cell[:running], torch.tanh(candidate), torch.sigmoid(enters))
+        state = torch.sigmoid(leaves) * torch.tanh(cell)
         states.append(state)
     return torch.cat(states)

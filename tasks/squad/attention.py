@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional as F
 
 from elmo_bench.nn.initialisation import draw_glorot
+from elmo_bench.nn.products import multiply_batches
 
 HIDDEN = -1e30  # the score of what must not be attended to; finite, so that a row of nothing else is harmless
 
@@ -17,10 +19,13 @@ class TrilinearScore(nn.Module):
         super().__init__()
         self.of_x, self.of_y, self.of_both = (nn.Parameter(draw_glorot(torch.empty(dim))) for _ in range(3))
 
-    def forward(self, x: Tensor, y: Tensor) -> Tensor:
-        """(rows, time, dim) and (rows, other, dim) to (rows, time, other)."""
-        alone = (x @ self.of_x).unsqueeze(2)  # (rows, time, 1)
-        return torch.baddbmm(alone, x * self.of_both + self.of_y, y.transpose(1, 2))
+    def forward(self, x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
+        """(rows, time, dim) and (rows, other, dim) to the two parts of a score.
+
+        The first, (rows, time), does not depend on y, so a softmax over y has no use for it; the second is
+        (rows, time, other).
+        """
+        return x @ self.of_x, multiply_batches(x * self.of_both + self.of_y, y.transpose(1, 2))
 
 
 class BiAttention(nn.Module):
@@ -36,9 +41,10 @@ class BiAttention(nn.Module):
         self, context: Tensor, context_mask: Tensor, question: Tensor, question_mask: Tensor
     ) -> Tensor:
         """[c; a; c ∘ a; c ∘ b], (rows, time, 4 * dim)."""
-        scores = self.score(context, question).masked_fill(~question_mask.unsqueeze(1), HIDDEN)
-        found = torch.bmm(scores.softmax(2), question)  # a, (rows, time, dim)
-        told = scores.amax(2).masked_fill(~context_mask, HIDDEN).softmax(1)  # (rows, time)
+        alone, pairs = self.score(context, question)
+        pairs = pairs.masked_fill(~question_mask.unsqueeze(1), HIDDEN)  # (rows, time, question time)
+        found = multiply_batches(pairs.softmax(2), question)  # a, (rows, time, dim)
+        told = (alone + pairs.amax(2)).masked_fill(~context_mask, HIDDEN).softmax(1)  # (rows, time)
         seen = torch.bmm(told.unsqueeze(1), context)  # b, (rows, 1, dim)
         return torch.cat([context, found, context * found, context * seen], dim=2)
 
@@ -57,7 +63,9 @@ class SelfAttention(nn.Module):
         """[attended; x; attended ∘ x], (rows, time, 3 * dim)."""
         itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
         hidden = ~mask.unsqueeze(1) | itself  # (rows, time, time)
-        scores = (self.score(x, x) + self.bias).masked_fill(hidden, HIDDEN)
-        total = torch.logaddexp(scores.logsumexp(2, keepdim=True), self.nothing)  # (rows, time, 1)
-        attended = torch.bmm((scores - total).exp(), x)  # (rows, time, dim)
+        alone, pairs = self.score(x, x)
+        # what all pairs of a word share is taken from the score of nothing instead
+        nothing = (self.nothing - self.bias - alone).unsqueeze(2)  # (rows, time, 1)
+        chances = torch.cat([pairs.masked_fill(hidden, HIDDEN), nothing], dim=2).softmax(2)
+        attended = multiply_batches(chances, F.pad(x, (0, 0, 0, 1)))  # nothing is a vector of zeros
         return torch.cat([attended, x, attended * x], dim=2)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import torch
 from torch import Tensor, nn
 
-from elmo_bench.nn.compiled import has_scans
+from elmo_bench.nn.compiled import has_loops
 from elmo_bench.nn.initialisation import draw_truncated_normal
 from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.nn.products import multiply_with_gradient
@@ -28,19 +28,17 @@ class BiGru(nn.Module):
             else:
                 nn.init.zeros_(parameter)
 
-    def forward(self, x: Tensor, mask: Tensor) -> Tensor:
-        """(rows, time, inputs) and (rows, time) to (rows, time, 2 * hidden)."""
-        return run_library(self.gru, x, mask) if x.is_cuda else self.run_packed(x, mask)
+    def forward(self, x: Tensor, packing: Packing) -> Tensor:
+        """(rows, time, inputs) to (rows, time, 2 * hidden)."""
+        return run_library(self.gru, x, packing.mask) if x.is_cuda else self.run_packed(x, packing)
 
-    def run_packed(self, x: Tensor, mask: Tensor) -> Tensor:
+    def run_packed(self, x: Tensor, packing: Packing) -> Tensor:
         """Both directions over packed steps."""
-        packing = Packing.of(mask)
         tokens = packing.pack(x)  # (tokens, inputs)
         forwards, backwards = self.gru.all_weights
         left = run_gru(tokens, packing, *forwards)  # (tokens, hidden)
         right = run_gru(packing.turn(tokens), packing, *backwards)
-        states = torch.cat([left, packing.turn(right)], dim=1)
-        return packing.unpack(states, mask)  # (rows, time, 2 * hidden)
+        return packing.unpack(torch.cat([left, packing.turn(right)], dim=1))  # (rows, time, 2 * hidden)
 
 
 def run_gru(
@@ -52,7 +50,7 @@ def run_gru(
     n = tanh(W x_t + b + r ⊙ (U h_{t-1} + a))
     h_t = z ⊙ h_{t-1} + (1 - z) ⊙ n
     """
-    if has_scans(recurrent):
+    if has_loops(recurrent):
         return run_compiled(CompiledGru, tokens, packing, enter, recurrent, bias, after)
     return loop_gru(tokens, packing, enter, recurrent, bias, after)
 
@@ -61,12 +59,12 @@ def loop_gru(
     tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor, bias: Tensor, after: Tensor
 ) -> Tensor:
     """The same as a loop in Python, which is its definition."""
-    gates = multiply_with_gradient(tokens, enter) + bias  # (tokens, 3 * hidden)
+    gates = multiply_with_gradient(tokens, enter, bias)  # (tokens, 3 * hidden)
     states: list[Tensor] = []
     state = gates.new_zeros(packing.sizes[0], recurrent.shape[1])
     for entered in packing.steps(gates):
         state = state[: len(entered)]  # rows that are still running
-        product = multiply_with_gradient(state, recurrent) + after
+        product = multiply_with_gradient(state, recurrent, after)
         (reset, keep, candidate), (to_reset, to_keep, remembered) = (
             sums.chunk(3, dim=1) for sums in (entered, product)
         )

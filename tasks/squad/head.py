@@ -15,6 +15,7 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.nn.dropout import VariationalDropout
 from elmo_bench.nn.initialisation import draw_glorot, draw_uniform, make_keras_linear
 from elmo_bench.nn.layers import CharacterCnn, WordEmbedding
+from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
@@ -72,15 +73,17 @@ class SquadHead(nn.Module):
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """Cross-entropy of both borders, and every token's score as either."""
-        mask = injected["context"].mask
+        packings = {name: Packing.of(injected[name].mask) for name in ("context", "question")}
         context, question = (
-            self.read(injected[name], batch.fields, name) for name in ("context", "question")
+            self.read(injected[name], packing, batch.fields, name) for name, packing in packings.items()
         )
+        packing = packings["context"]
+        mask = packing.mask
         x = self.compare(self.between(context, mask, question, injected["question"].mask))
-        again = self.dropout(self.rereader(self.dropout(x), mask))
+        again = self.dropout(self.rereader(self.dropout(x), packing))
         x = self.dropout(x + self.reconsider(self.within(again, mask)))  # (rows, time, dim)
-        starting = self.start_reader(x, mask)
-        ending = self.end_reader(torch.cat([x, starting], dim=2), mask)
+        starting = self.start_reader(x, packing)
+        ending = self.end_reader(torch.cat([x, starting], dim=2), packing)
         start, end = (
             score(states).squeeze(2).masked_fill(~mask, HIDDEN)
             for score, states in ((self.start, starting), (self.end, ending))
@@ -89,11 +92,11 @@ class SquadHead(nn.Module):
         loss = F.cross_entropy(start, first) + F.cross_entropy(end, last)
         return HeadOutput(loss, {"start": start, "end": end})
 
-    def read(self, text: Injected, fields: Mapping[str, Tensor], name: str) -> Tensor:
+    def read(self, text: Injected, packing: Packing, fields: Mapping[str, Tensor], name: str) -> Tensor:
         """One of the two texts by the GRU that they share, (rows, time, 2 * hidden + at_output)."""
         words, characters = self.words(fields[f"{name}_words"]), self.characters(fields[f"{name}_characters"])
         x = self.dropout(torch.cat([words, characters, text.at_input], dim=2))
-        return torch.cat([self.dropout(self.reader(x, text.mask)), text.at_output], dim=2)
+        return torch.cat([self.dropout(self.reader(x, packing)), text.at_output], dim=2)
 
     def decode(self, output: HeadOutput, batch: Batch) -> list[str]:
         """The characters of the paragraph that the best span covers."""
@@ -117,8 +120,8 @@ class Rectified(nn.Module):
 
     def forward(self, x: Tensor) -> Tensor:
         """(rows, time, inputs) to (rows, time, outputs)."""
-        product = multiply_with_gradient(x.flatten(0, 1), self.linear.weight)
-        return torch.relu(product + self.linear.bias).view(*x.shape[:2], -1)
+        product = multiply_with_gradient(x.flatten(0, 1), self.linear.weight, self.linear.bias)
+        return torch.relu(product).view(*x.shape[:2], -1)
 
 
 def best_spans(start: Tensor, end: Tensor, longest: int) -> Tensor:

@@ -26,7 +26,7 @@ def test_bilstm_is_torchs_in_values_and_gradients(lengths: tuple[int, ...], extr
     layer = BiLstm(5, 3).double()
     mask = mask_of(lengths, max(lengths) + extra)
     x = torch.randn(*mask.shape, 5, dtype=torch.float64, requires_grad=True)
-    ours, theirs = layer.run_packed(x, mask), run_library(layer.lstm, x, mask)
+    ours, theirs = layer(x, mask), run_library(layer.lstm, x, mask)
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
     weights = torch.randn_like(ours)
     variables = [x, *(parameter for parameter in layer.parameters() if parameter.requires_grad)]
@@ -42,7 +42,7 @@ def test_bilstm_is_torchs_in_single_precision() -> None:
     torch.manual_seed(0)
     layer, mask = BiLstm(64, 32), mask_of((30, 7, 19), 30)
     x = torch.randn(*mask.shape, 64)
-    torch.testing.assert_close(layer.run_packed(x, mask), run_library(layer.lstm, x, mask), rtol=0, atol=2e-6)
+    torch.testing.assert_close(layer(x, mask), run_library(layer.lstm, x, mask), rtol=0, atol=2e-6)
 
 
 def test_highway_lstm_is_its_formula() -> None:
@@ -85,7 +85,7 @@ def test_packing_visits_every_token_once_in_both_directions(lengths: tuple[int, 
     assert packing.forwards[packing.turned].equal(packing.backwards)
     assert packing.backwards[packing.turned].equal(packing.forwards)
     x = torch.randn(*mask.shape, 2)
-    whole = packing.unpack(x.flatten(0, 1)[packing.forwards], mask)
+    whole = packing.unpack(x.flatten(0, 1)[packing.forwards])
     assert whole.equal(x * mask.unsqueeze(2))
 
 

@@ -276,7 +276,7 @@ def test_the_coupled_lstm_is_its_definition() -> None:
     mask = torch.tensor([[True, True, False], [True, True, True], [True, False, False]])
     x = torch.randn(3, 3, 3, dtype=torch.double, requires_grad=True)
     packing = Packing.of(mask)
-    found = packing.unpack(layer(packing.pack(x), packing), mask)
+    found = packing.unpack(layer(packing.pack(x), packing))
     for row, length in enumerate(mask.sum(1).tolist()):
         state, cell = layer.first
         for time in range(length):

@@ -10,6 +10,7 @@ import torch
 
 from elmo_bench.data.snli import LABELS
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.nn.packing import Packing
 from elmo_bench.tasks.snli import SnliHead, SnliHeadSettings, attend, pool
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import UsageError
@@ -128,10 +129,11 @@ def test_attention_is_what_loops_over_words_say() -> None:
     states, mask = torch.full((6, 5, 5), 1e3), torch.zeros(6, 5, dtype=torch.bool)
     for row, side in enumerate([*sides[0], *sides[1]]):
         states[row, : len(side)], mask[row, : len(side)] = side, True
-    attended = attend(states, mask)
-    for row, (premise, hypothesis) in enumerate(zip(*sides, strict=True)):
-        check_attention(attended[row], premise, hypothesis)
-        check_attention(attended[row + 3], hypothesis, premise)
+    premise, hypothesis = states[:3], states[3:, :4]  # the longest hypothesis has four words
+    attended = attend(premise, hypothesis, mask[:3], mask[3:, :4])
+    for row, texts in enumerate(zip(*sides, strict=True)):
+        check_attention(attended[0][row], *texts)
+        check_attention(attended[1][row], *texts[::-1])
 
 
 def check_attention(attended: torch.Tensor, own: torch.Tensor, other: torch.Tensor) -> None:
@@ -154,8 +156,11 @@ def test_attention_sees_what_is_injected_at_the_output() -> None:
     injected["hypothesis"].at_output[0, 1] += 1  # no LSTM below reads it
     head(injected, batch)
     before, after = (words_of.view(len(words_of), 4, -1) for words_of in compared)  # (words, parts, states)
-    assert before[:5, 0].equal(after[:5, 0])  # the premise's own words are as they were,
-    assert not torch.isclose(before[:5, 1, :12], after[:5, 1, :12]).all(1).any()  # all attend to others
+    # words are packed: the first of both sides, the second of both sides, and so on
+    premise = Packing.of(torch.arange(5) < torch.tensor([[5], [2]])).rows == 0
+    before, after = before[premise], after[premise]
+    assert before[:, 0].equal(after[:, 0])  # the premise's own words are as they were,
+    assert not torch.isclose(before[:, 1, :12], after[:, 1, :12]).all(1).any()  # all attend to others
 
 
 def test_pooling_takes_mean_and_maximum_of_real_words() -> None:

@@ -7,7 +7,7 @@ import itertools
 import pytest
 import torch
 
-from elmo_bench.nn.packing import run_library
+from elmo_bench.nn.packing import Packing, run_library
 from elmo_bench.tasks.squad.gru import BiGru
 
 
@@ -24,7 +24,7 @@ def layer_and_input(lengths: tuple[int, ...], time: int) -> tuple[BiGru, torch.T
 @pytest.mark.parametrize("lengths", list(itertools.product([1, 2, 4], repeat=3)), ids=str)
 def test_bigru_is_torchs_in_values_and_gradients(lengths: tuple[int, ...], extra: int) -> None:
     layer, x, mask = layer_and_input(lengths, max(lengths) + extra)
-    ours, theirs = layer.run_packed(x, mask), run_library(layer.gru, x, mask)
+    ours, theirs = layer.run_packed(x, Packing.of(mask)), run_library(layer.gru, x, mask)
     torch.testing.assert_close(ours, theirs, rtol=1e-12, atol=1e-14)
     weights = torch.randn_like(ours)
     variables = [x, *layer.parameters()]
@@ -40,7 +40,9 @@ def test_bigru_is_torchs_in_single_precision() -> None:
     torch.manual_seed(0)
     layer, mask = BiGru(64, 32), torch.arange(30) < torch.tensor([[30], [7], [19]])
     x = torch.randn(*mask.shape, 64)
-    torch.testing.assert_close(layer.run_packed(x, mask), run_library(layer.gru, x, mask), rtol=0, atol=2e-6)
+    torch.testing.assert_close(
+        layer.run_packed(x, Packing.of(mask)), run_library(layer.gru, x, mask), rtol=0, atol=2e-6
+    )
 
 
 def test_weights_start_within_two_deviations_and_biases_at_zero() -> None:

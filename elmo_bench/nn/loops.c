@@ -1,12 +1,14 @@
-/* Recurrent layers over packed sequences: one call computes all time steps of one direction.
+/* Loops that PyTorch has no single operation for. First recurrent layers over packed sequences: one call computes
+   all time steps of one direction.
 
    Sequences are packed as in packing.py: sorted by falling length, one step after another. `sizes` has the rows
    that are still running at each step, so a step's rows are the first ones of the step before. All matrices are
    row-major, with one row per token. A state that goes on to the next step is multiplied by the recurrent weight
    (blocks * hidden, hidden), whose products are added to what the caller has computed from the inputs.
 
-   The equations stand in the Python functions that call these (lstm.py, gru.py). REAL is float; the tests compile
-   this file with double as well and compare its gradients with autograd. */
+   The equations stand in the Python functions that call these (nn/lstm.py, tasks/squad/gru.py,
+   tasks/coref/lstm.py). REAL is float; the tests compile this file with double as well and compare its gradients
+   with autograd. */
 
 #include <math.h>
 #include <stdlib.h>
@@ -143,7 +145,7 @@ INLINE REAL hyperbolic(REAL x) { return 2 / (1 + exponential(-2 * x)) - 1; }
    Blocks of gates: i, f, g, o, and with a highway r and k, of which k has no recurrent product. The forward pass
    replaces the sums in `gates` by their activations, which the backward pass reads. */
 
-void lstm_forward(long steps, const long *sizes, long hidden, int highway, const REAL *weight, const REAL *kept,
+void lstm_forward(long steps, const long *sizes, long hidden, long highway, const REAL *weight, const REAL *kept,
                   REAL *gates, REAL *cells, REAL *bounded, REAL *states)
 {
     long blocks = highway ? 5 : 4, stride = (highway ? 6 : 4) * hidden, before = 0, now = 0;
@@ -181,7 +183,7 @@ void lstm_forward(long steps, const long *sizes, long hidden, int highway, const
 }
 
 /* `of_states` is the gradient of the states as the caller knows it; what later steps add is added here. */
-void lstm_backward(long steps, const long *sizes, long hidden, int highway, const REAL *weight, const REAL *kept,
+void lstm_backward(long steps, const long *sizes, long hidden, long highway, const REAL *weight, const REAL *kept,
                    const REAL *gates, const REAL *cells, const REAL *bounded, REAL *of_states, REAL *of_gates)
 {
     long blocks = highway ? 5 : 4, stride = (highway ? 6 : 4) * hidden, now = 0;
@@ -295,4 +297,110 @@ void gru_backward(long steps, const long *sizes, long hidden, const REAL *weight
                          hidden);
     }
     free(recurrent.panels);
+}
+
+/* ---- Coupled LSTM ----
+
+   Blocks of gates: i, o, g. `entering` gets the masked state that each token's recurrent product reads; `first` has
+   the state and the cell before the first step. */
+
+void coupled_forward(long steps, const long *sizes, long hidden, const REAL *weight, const REAL *kept,
+                     const REAL *first, REAL *gates, REAL *cells, REAL *bounded, REAL *entering, REAL *states)
+{
+    long stride = 3 * hidden, before = 0, now = 0;
+    packed recurrent = pack(weight, hidden, stride, 1, hidden);
+    for (long step = 0; step < steps; step++) {
+        for (long row = 0; row < sizes[step]; row++) {
+            const REAL *restrict past = step ? states + (before + row) * hidden : first;
+            const REAL *restrict keep = kept + row * hidden;
+            REAL *restrict enters = entering + (now + row) * hidden;
+            EACH(j, hidden) enters[j] = keep[j] * past[j];
+        }
+        multiply_add(&recurrent, sizes[step], entering + now * hidden, hidden, gates + now * stride, stride);
+        for (long row = 0; row < sizes[step]; row++) {
+            const REAL *restrict past = step ? cells + (before + row) * hidden : first + hidden;
+            REAL *restrict gate = gates + (now + row) * stride, *restrict cell = cells + (now + row) * hidden;
+            REAL *restrict bound = bounded + (now + row) * hidden, *restrict state = states + (now + row) * hidden;
+            REAL *leave = gate + hidden, *candidate = gate + 2 * hidden;
+            EACH(j, 2 * hidden) gate[j] = sigmoid(gate[j]);
+            EACH(j, hidden) candidate[j] = hyperbolic(candidate[j]);
+            EACH(j, hidden) cell[j] = past[j] + gate[j] * (candidate[j] - past[j]);
+            EACH(j, hidden) bound[j] = hyperbolic(cell[j]);
+            EACH(j, hidden) state[j] = leave[j] * bound[j];
+        }
+        before = now;
+        now += sizes[step];
+    }
+    free(recurrent.panels);
+}
+
+/* The gradients of `first` are added to `of_first`. */
+void coupled_backward(long steps, const long *sizes, long hidden, const REAL *weight, const REAL *kept,
+                      const REAL *first, const REAL *gates, const REAL *cells, const REAL *bounded, REAL *of_states,
+                      REAL *of_gates, REAL *of_first)
+{
+    long stride = 3 * hidden, now = 0;
+    packed recurrent = pack(weight, stride, hidden, hidden, 1);
+    REAL *of_cells = calloc(sizes[0] * hidden, sizeof(REAL));
+    REAL *of_entering = malloc(sizes[0] * hidden * sizeof(REAL));
+    for (long step = 0; step < steps; step++) now += sizes[step];
+    for (long step = steps - 1; step >= 0; step--) {
+        now -= sizes[step];
+        long before = step ? now - sizes[step - 1] : 0;
+        for (long row = 0; row < sizes[step]; row++) {
+            const REAL *restrict gate = gates + (now + row) * stride;
+            const REAL *restrict past = step ? cells + (before + row) * hidden : first + hidden;
+            const REAL *restrict bound = bounded + (now + row) * hidden;
+            const REAL *restrict of_state = of_states + (now + row) * hidden;
+            REAL *restrict of_cell = of_cells + row * hidden, *restrict of = of_gates + (now + row) * stride;
+            EACH(j, hidden)
+            {
+                REAL enter = gate[j], leave = gate[hidden + j], candidate = gate[2 * hidden + j];
+                REAL through = of_cell[j] + of_state[j] * leave * (1 - bound[j] * bound[j]);
+                of[j] = through * (candidate - past[j]) * enter * (1 - enter);
+                of[hidden + j] = of_state[j] * bound[j] * leave * (1 - leave);
+                of[2 * hidden + j] = through * enter * (1 - candidate * candidate);
+                of_cell[j] = through * (1 - enter);
+            }
+        }
+        memset(of_entering, 0, sizes[step] * hidden * sizeof(REAL));
+        multiply_add(&recurrent, sizes[step], of_gates + now * stride, stride, of_entering, hidden);
+        for (long row = 0; row < sizes[step]; row++) {
+            const REAL *restrict of = of_entering + row * hidden, *restrict keep = kept + row * hidden;
+            REAL *restrict of_past = step ? of_states + (before + row) * hidden : of_first;
+            EACH(j, hidden) of_past[j] += keep[j] * of[j];
+        }
+    }
+    for (long row = 0; row < sizes[0]; row++) EACH(j, hidden) of_first[hidden + j] += of_cells[row * hidden + j];
+    free(of_cells);
+    free(of_entering);
+    free(recurrent.panels);
+}
+
+/* ---- Loops that read and write large matrices once ---- */
+
+/* y = scale * x where the bits reach the limit, else zero */
+void drop(long count, const short *bits, long limit, double scale, const REAL *restrict x, REAL *restrict y)
+{
+    const REAL factor = (REAL)scale;
+    const short least = (short)limit;
+    EACH(j, count) y[j] = bits[j] >= least ? x[j] * factor : 0;
+}
+
+/* Of S[r, h, d] = left[r, d] weight[h, d], whose gradient is `of_scaled`: the gradients of both factors are added to
+   `of_left` and `of_weight`. */
+void scaled_gradients(long rows, long hidden, long dim, const REAL *of_scaled, const REAL *left, const REAL *weight,
+                      REAL *of_left, REAL *of_weight)
+{
+    for (long h = 0; h < hidden; h++)
+        for (long row = 0; row < rows; row++) {
+            const REAL *restrict of = of_scaled + (row * hidden + h) * dim, *restrict factor = left + row * dim;
+            const REAL *restrict other = weight + h * dim;
+            REAL *restrict to_left = of_left + row * dim, *restrict to_weight = of_weight + h * dim;
+            EACH(d, dim)
+            {
+                to_left[d] += of[d] * other[d];
+                to_weight[d] += of[d] * factor[d];
+            }
+        }
 }
