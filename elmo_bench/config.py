@@ -320,7 +320,8 @@ class StoreConfig(Config):
 
 class TrainerConfig(Config):
     accelerator: Literal["cpu", "gpu", "auto"]
-    devices: int = Field(ge=1)
+    devices: int = Field(ge=1)  # of each machine
+    nodes: int = Field(default=1, ge=1)  # machines; older records do not have it
     precision: Literal["32-true", "bf16-mixed", "16-mixed"]
     threads: int | None = Field(default=None, ge=1)
     checkpoint_seconds: float = Field(default=60.0, ge=0)

@@ -21,6 +21,7 @@ NOT_PART_OF_A_CONDITION = (
     "tracking",
     "trainer.accelerator",
     "trainer.devices",
+    "trainer.nodes",
     "trainer.threads",
     "trainer.checkpoint_seconds",
     "store.mode",  # every mode gives the same values; the dtype does not

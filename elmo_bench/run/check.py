@@ -7,7 +7,6 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import cached_property
 
-import torch
 from torch import nn
 
 from elmo_bench.config import RunConfig
@@ -31,6 +30,7 @@ from elmo_bench.run.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Widths
+from elmo_bench.training.devices import check_devices, refuse_several_devices
 from elmo_bench.types import BenchError, Log, UsageError
 
 INDEXED = 100  # examples of each split that are indexed, to check that this works
@@ -128,9 +128,9 @@ class Inspection:
 
     def _describe_trainer(self) -> list[str]:
         trainer = self.config.trainer
-        if trainer.accelerator == "gpu" and not torch.cuda.is_available():
-            raise UsageError("trainer.accelerator=gpu: PyTorch finds no GPU; use trainer=cpu")
-        return [f"{trainer.accelerator}, {trainer.devices} device(s), precision {trainer.precision}"]
+        refuse_several_devices(trainer)
+        check_devices(trainer)
+        return [f"{trainer.accelerator}, precision {trainer.precision}"]
 
     def _describe_data(self) -> list[str]:
         lines = [f"{self.corpus.name} ({self.corpus.source}), format {self.corpus.config.format}"]

@@ -13,6 +13,7 @@ from elmo_bench.run.finetuning import Finetuning, is_made, make
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.training.devices import refuse_mixed_precision
 
 
 class FinetuneCommand(Finetuning):
@@ -33,6 +34,7 @@ def locate_finetuning(command: FinetuneCommand) -> Target:
 
 def finetune_one(command: FinetuneCommand, typed: Sequence[str]) -> Path:
     """One fine-tuning; its progress is printed."""
+    refuse_mixed_precision(command.trainer)
     corpus = command.corpus(print_line)
     was_done = is_made(command, corpus)
     directory = make(command, corpus, print_line)

@@ -15,6 +15,7 @@ from elmo_bench.data.text import TextCorpus
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line
+from elmo_bench.training.devices import refuse_mixed_precision
 from elmo_bench.types import UsageError
 
 
@@ -45,6 +46,7 @@ def locate_model(command: PretrainCommand) -> Target:
 
 def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
     """Run one pre-training and print its progress."""
+    refuse_mixed_precision(command.trainer)
     corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain

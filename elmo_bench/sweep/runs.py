@@ -11,6 +11,7 @@ from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.training.devices import check_devices, refuse_several_devices
 from elmo_bench.training.memory import pause_collection
 from elmo_bench.types import BenchError
 
@@ -19,6 +20,7 @@ EACH_LAYER = "elmo.layers=each"  # in a sweep
 
 def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     """Execute one run and print its outcome."""
+    refuse_several_devices(config.trainer)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.run.outcome import find_outcome
     from elmo_bench.run.printing import print_outcome
@@ -28,6 +30,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
         with pause_collection():  # only now PyTorch and Lightning, which take seconds
             from elmo_bench.run.execution import run_job
 
+        check_devices(config.trainer)
         outcome = run_job(config, print_line)
     print_outcome(outcome, typed)
     return outcome.directory / "result.json"
@@ -35,6 +38,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
+    refuse_several_devices(config.trainer)
     from elmo_bench.plugins import load_task
     from elmo_bench.records import RUN_RECORD, read_record
     from elmo_bench.run.preparation import find_lock, foresee

@@ -50,6 +50,7 @@ from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.files import remove, try_lock, waiting_lock, write_atomically
 from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.devices import check_devices
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import keep_handlers
@@ -78,6 +79,7 @@ class Pretraining:
 
 def pretrain(run: Pretraining, log: Log) -> Path:
     """Train until the end or a limit and write the model; the same call goes on where this one stops."""
+    check_devices(run.config.trainer)
     keep_freed_memory()
     is_first = getattr(rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
     if not is_first:
