@@ -9,7 +9,6 @@ from pathlib import Path
 from statistics import linear_regression
 from typing import Any, Literal
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 from torch.utils.data import DataLoader
@@ -18,6 +17,7 @@ from elmo_bench.config import TrainerConfig, TrainingConfig
 from elmo_bench.run.batches import EvaluationBatches, TrainingBatches
 from elmo_bench.run.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.lightning import pl
 from elmo_bench.training.progress import Meter, spell_time
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import StopRequest, keep_handlers

@@ -6,7 +6,6 @@ from collections.abc import Callable, Mapping
 from dataclasses import replace
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor, nn
 from torch.nn.utils import clip_grad_norm_, clip_grad_value_
@@ -15,6 +14,7 @@ from elmo_bench.config import OptimiserConfig, TrainingConfig
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.run.batches import seed_at
 from elmo_bench.tensors import Batch, Head, HeadOutput, cut_batch, share_parts
+from elmo_bench.training.lightning import pl
 from elmo_bench.types import BenchError, Prediction
 
 Scorer = Callable[[list[Prediction]], float]

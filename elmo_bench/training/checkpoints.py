@@ -5,10 +5,9 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-import pytorch_lightning as pl
-
 from elmo_bench.files import is_plain_file, move_into_place, name_file, remove
 from elmo_bench.hashing import hash_file
+from elmo_bench.training.lightning import pl
 from elmo_bench.types import Log
 
 _NAME = re.compile(r"step-(\d{9})-([0-9a-f]{16})\.ckpt")

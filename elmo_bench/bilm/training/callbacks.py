@@ -7,7 +7,6 @@ from collections.abc import Callable
 from math import exp
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
@@ -15,6 +14,7 @@ from elmo_bench.bilm.settings import LimitsConfig
 from elmo_bench.bilm.training.module import PretrainingModule
 from elmo_bench.bilm.training.perplexity import Figures
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.lightning import pl
 from elmo_bench.training.progress import Meter
 from elmo_bench.training.stopping import StopRequest
 from elmo_bench.types import InterruptedRunError, Log

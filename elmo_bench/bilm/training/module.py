@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any, cast
 
 import numpy as np
-import pytorch_lightning as pl
 import torch
 from torch import Tensor
 
@@ -14,6 +13,7 @@ from elmo_bench.bilm.settings import BilmConfig
 from elmo_bench.bilm.training.batches import TextBatch
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, full_loss, sampled_loss
 from elmo_bench.bilm.training.step_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
+from elmo_bench.training.lightning import pl
 from elmo_bench.types import BenchError
 
 
