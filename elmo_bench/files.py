@@ -25,7 +25,7 @@ from typing import BinaryIO
 from filelock import BaseFileLock, FileLock, Timeout
 
 from elmo_bench.hashing import hash_file_once
-from elmo_bench.types import BusyError, Log
+from elmo_bench.types import BenchError, BusyError, Log
 
 CHECKSUMS = "SHA256SUMS"
 """The checksums of a directory's files, in the form that `sha256sum -c` reads."""
@@ -236,12 +236,12 @@ def waiting_lock(path: Path, what: str, log: Log) -> Iterator[None]:
 
 
 @contextmanager
-def immediate_lock(path: Path, message: str) -> Iterator[None]:
+def immediate_lock(path: Path, message: str, error: type[BenchError] = BusyError) -> Iterator[None]:
     """Hold a lock; if another process has it, fail with the message."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lock = try_lock(path)
     if lock is None:
-        raise BusyError(message)
+        raise error(message)
     try:
         yield
     finally:

@@ -2,8 +2,22 @@
 
 from __future__ import annotations
 
+import os
+from collections.abc import Mapping
+from typing import NamedTuple
+
 from elmo_bench.config import TrainerConfig
 from elmo_bench.types import UsageError
+
+PAGE = "docs/MACHINES.md has the commands"
+
+
+class Started(NamedTuple):
+    """The processes of one training that a launcher outside of this program has started."""
+
+    launcher: str
+    nodes: int
+    per_node: int
 
 
 def refuse_several_devices(trainer: TrainerConfig) -> None:
@@ -43,3 +57,39 @@ def check_devices(trainer: TrainerConfig) -> None:
         and not torch.cuda.is_bf16_supported(including_emulation=False)
     ):
         raise UsageError("trainer.precision=bf16-mixed: this GPU has no bfloat16; use 16-mixed or 32-true")
+
+
+def check_processes(trainer: TrainerConfig, environment: Mapping[str, str] = os.environ) -> None:
+    """As many processes as nodes and devices; a training with too few would wait for the others."""
+    started = find_started(environment)
+    asked = f"trainer.nodes={trainer.nodes} trainer.devices={trainer.devices}"
+    if started is None:
+        if trainer.nodes > 1:
+            raise UsageError(f"{asked}: start it on every machine with srun or torchrun; {PAGE}")
+    elif (started.nodes, started.per_node) != (trainer.nodes, trainer.devices):
+        raise UsageError(
+            f"{asked}: {started.launcher} has started {started.nodes} x {started.per_node} processes "
+            f"(nodes x processes of each); {PAGE}"
+        )
+
+
+def is_one_of_several() -> bool:
+    """Whether a launcher has started further processes for the same training."""
+    started = find_started()
+    return started is not None and started.nodes * started.per_node > 1
+
+
+def find_started(environment: Mapping[str, str] = os.environ) -> Started | None:
+    """What srun or torchrun has started; None if this process starts the others of its machine itself."""
+    if "TORCHELASTIC_RUN_ID" in environment:
+        per_node = int(environment["LOCAL_WORLD_SIZE"])
+        return Started("torchrun", int(environment["WORLD_SIZE"]) // per_node, per_node)
+    is_interactive = environment.get("SLURM_JOB_NAME") in ("bash", "interactive")  # as Lightning decides
+    if "SLURM_NTASKS" in environment and not is_interactive:
+        tasks, nodes = int(environment["SLURM_NTASKS"]), int(environment.get("SLURM_NNODES", 1))
+        if tasks > 1 and "SLURM_STEP_ID" not in environment:
+            raise UsageError(f"this job of Slurm has {tasks} tasks, but srun did not start them; {PAGE}")
+        if tasks > 1 and "SLURM_NTASKS_PER_NODE" not in environment:
+            raise UsageError(f"srun has started {tasks} processes: give their number by --ntasks-per-node")
+        return Started("srun", nodes, int(environment.get("SLURM_NTASKS_PER_NODE", 1)))
+    return None

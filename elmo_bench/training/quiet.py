@@ -16,7 +16,7 @@ def quiet_lightning() -> Iterator[None]:
     logger.setLevel(logging.ERROR)
     try:
         with warnings.catch_warnings():
-            warnings.filterwarnings("ignore", module=r"pytorch_lightning\.")
+            warnings.filterwarnings("ignore", module=r"(pytorch_lightning|lightning_fabric)\.")
             yield
     finally:
         logger.setLevel(level)

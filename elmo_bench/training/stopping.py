@@ -13,7 +13,7 @@ from typing import Any
 
 from elmo_bench.types import InterruptedRunError
 
-SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR2)
+SIGNALS = (signal.SIGTERM, signal.SIGINT, signal.SIGUSR1, signal.SIGUSR2)
 
 Handler = Callable[[int, Any], None]
 Handlers = dict[int, Any]  # by signal; None is a handler that was not installed from Python

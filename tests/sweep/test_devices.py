@@ -9,7 +9,7 @@ import torch
 
 from elmo_bench.config import TrainerConfig
 from elmo_bench.sweep.scripts import launch_runs, launch_training
-from elmo_bench.training.devices import check_devices
+from elmo_bench.training.devices import check_devices, check_processes
 from elmo_bench.types import UsageError
 from tests.support.processes import places
 
@@ -83,9 +83,43 @@ def test_a_gpu_is_asked_for_its_number_and_its_precision(monkeypatch: pytest.Mon
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: False)
     check_devices(trainer("16-mixed", devices=2))
     check_devices(trainer("16-mixed", accelerator="auto"))
-    with pytest.raises(UsageError, match="trainer.devices=3: PyTorch finds 2 GPU"):
+    with pytest.raises(UsageError, match=r"trainer\.devices=3: PyTorch finds 2 GPU"):
         check_devices(trainer("32-true", devices=3))
     with pytest.raises(UsageError, match="this GPU has no bfloat16"):
         check_devices(trainer("bf16-mixed"))
     monkeypatch.setattr(torch.cuda, "is_bf16_supported", lambda including_emulation: True)
     check_devices(trainer("bf16-mixed"))
+
+
+TORCHRUN = {"TORCHELASTIC_RUN_ID": "none", "WORLD_SIZE": "4", "LOCAL_WORLD_SIZE": "2"}
+SBATCH = {"SLURM_NTASKS": "4", "SLURM_NTASKS_PER_NODE": "2", "SLURM_NNODES": "2"}
+SRUN = SBATCH | {"SLURM_STEP_ID": "0"}
+
+
+@pytest.mark.parametrize(
+    ("environment", "nodes", "devices", "message"),
+    [
+        ({}, 1, 2, None),  # this process starts the other
+        ({}, 2, 1, "start it on every machine with srun or torchrun"),
+        (TORCHRUN, 2, 2, None),
+        (TORCHRUN, 1, 4, r"torchrun has started 2 x 2 processes"),
+        (TORCHRUN, 1, 1, r"torchrun has started 2 x 2 processes"),
+        (SRUN, 2, 2, None),
+        (SRUN, 2, 1, r"srun has started 2 x 2 processes"),
+        (SRUN | TORCHRUN, 2, 2, None),  # torchrun inside of a job of Slurm
+        ({"SLURM_NTASKS": "1"}, 1, 1, None),  # a job of a sweep
+        ({"SLURM_NTASKS": "1"}, 1, 2, r"srun has started 1 x 1 processes"),
+        (SBATCH, 2, 2, "has 4 tasks, but srun did not start them"),
+        ({"SLURM_NTASKS": "4", "SLURM_STEP_ID": "0"}, 2, 2, "give their number by --ntasks-per-node"),
+        (SRUN | {"SLURM_JOB_NAME": "interactive"}, 1, 2, None),  # a shell on a node of the cluster
+    ],
+)
+def test_processes_that_a_launcher_has_started_are_counted(
+    environment: dict[str, str], nodes: int, devices: int, message: str | None
+) -> None:
+    asked = trainer("32-true", devices, "cpu").model_copy(update={"nodes": nodes})
+    if message is None:
+        check_processes(asked, environment)
+    else:
+        with pytest.raises(UsageError, match=message):
+            check_processes(asked, environment)

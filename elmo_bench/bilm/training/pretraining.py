@@ -6,14 +6,12 @@ import json
 import os
 import shutil
 from collections.abc import Iterator, Mapping
-from contextlib import nullcontext
+from contextlib import AbstractContextManager, nullcontext
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
-import pytorch_lightning as pl
 import torch
-from pytorch_lightning.utilities import rank_zero_only
 from torch.utils.data import DataLoader, IterableDataset
 
 from elmo_bench.bilm.model import BiLM
@@ -47,14 +45,15 @@ from elmo_bench.bilm.training.text import (
 )
 from elmo_bench.bilm.verification import read_finished
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
-from elmo_bench.files import remove, try_lock, waiting_lock, write_atomically
+from elmo_bench.files import immediate_lock, remove, try_lock, waiting_lock, write_atomically
 from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
-from elmo_bench.training.devices import check_devices
+from elmo_bench.training.devices import check_devices, check_processes, is_one_of_several
+from elmo_bench.training.lightning import pl
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory
 from elmo_bench.training.quiet import quiet_lightning
 from elmo_bench.training.stopping import keep_handlers
-from elmo_bench.types import DamagedFileError, Log, UsageError
+from elmo_bench.types import BenchError, DamagedFileError, Log, UsageError
 
 SMALLER_STEPS = "lower bilm.batches.tokens (of streams: bilm.batches.rows) or bilm.negatives"
 
@@ -80,8 +79,9 @@ class Pretraining:
 def pretrain(run: Pretraining, log: Log) -> Path:
     """Train until the end or a limit and write the model; the same call goes on where this one stops."""
     check_devices(run.config.trainer)
+    check_processes(run.config.trainer)
     keep_freed_memory()
-    is_first = getattr(rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
+    is_first = getattr(pl.utilities.rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
     if not is_first:
         log = _keep_quiet
     identity = _identity(run)
@@ -90,9 +90,7 @@ def pretrain(run: Pretraining, log: Log) -> Path:
             _remove_work(run.work)
         return run.target
     run.work.mkdir(parents=True, exist_ok=True)
-    # The first process holds the lock for all.
-    lock = waiting_lock(_lock_of(run.work), f"{run.target.name} is being trained", log)
-    with lock if is_first else nullcontext():
+    with _lock_for_all(run, log) if is_first else nullcontext():
         if not is_finished(run, identity):
             if is_first:
                 _prepare_target(run, log)
@@ -101,6 +99,14 @@ def pretrain(run: Pretraining, log: Log) -> Path:
     if is_finished(run, identity):
         shutil.rmtree(run.work, ignore_errors=True)
     return run.target
+
+
+def _lock_for_all(run: Pretraining, log: Log) -> AbstractContextManager[None]:
+    """The first process holds the lock for all; while it waited, others of its launcher would wait for it."""
+    path, what = _lock_of(run.work), f"{run.target.name} is being trained"
+    if is_one_of_several():
+        return immediate_lock(path, f"{what} by another command; try again when it has ended", BenchError)
+    return waiting_lock(path, what, log)
 
 
 def _keep_quiet(_: str) -> None:
@@ -313,12 +319,12 @@ def _starting_model(run: Pretraining, text: EncodedText) -> LanguageModel:
 
 
 def _reader(config: PretrainConfig, table: TokenTable) -> Reader:
-    batches, devices = config.bilm.batches, config.trainer.devices
+    batches, processes = config.bilm.batches, config.trainer.nodes * config.trainer.devices
     if batches.kind == "sentences":
         return SentenceBatches(table, batches.tokens, config.seed)
-    if batches.rows % devices:  # the states of all processes are kept together in checkpoints
+    if batches.rows % processes:  # the states of all processes are kept together in checkpoints
         raise UsageError(
-            f"bilm.batches.rows: expected a multiple of trainer.devices={devices}, got {batches.rows}"
+            f"bilm.batches.rows: expected a multiple of the {processes} processes, got {batches.rows}"
         )
     return ContiguousStreams(table, batches.rows, batches.window, config.seed)
 
@@ -358,6 +364,7 @@ def _fit(run: Pretraining, module: PretrainingModule, reader: Reader, curve: Cur
         trainer = pl.Trainer(
             accelerator=trainer_config.accelerator,
             devices=trainer_config.devices,
+            num_nodes=trainer_config.nodes,
             max_steps=min(module.steps, limits.steps or module.steps),
             gradient_clip_val=module.config.descent.clip,
             callbacks=[
