@@ -41,6 +41,7 @@ COMMANDS = {  # in the order of first use
     "dashboard": "the ablations as a workspace and a report of Weights & Biases",
     "track": "send finished runs to Weights & Biases",
     "store": "list or clean what the encoder has computed",
+    "scale": "memory, disk and hours of the paper's sizes on this machine, from measured rates",
 }
 
 READER_HAS_ENDED = 141  # what a shell says of a program that SIGPIPE ended, such as Git

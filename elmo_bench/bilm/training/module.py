@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any, cast
 
 import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from elmo_bench.bilm.model import BiLM
-from elmo_bench.bilm.settings import BilmConfig
+from elmo_bench.bilm.settings import BilmConfig, DescentConfig
 from elmo_bench.bilm.training.batches import TextBatch
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, full_loss, sampled_loss
 from elmo_bench.bilm.training.step_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
@@ -78,13 +79,7 @@ class PretrainingModule(pl.LightningModule):
         return [forward, backward], int(predictions)
 
     def configure_optimizers(self) -> Any:
-        descent = self.config.descent
-        if descent.optimiser == "adagrad":
-            optimiser: torch.optim.Optimizer = torch.optim.Adagrad(
-                self.parameters(), descent.lr, initial_accumulator_value=descent.initial_accumulator
-            )
-        else:
-            optimiser = torch.optim.Adam(self.parameters(), descent.lr, fused=True)
+        optimiser = build_optimiser(self.config.descent, self.parameters())
         schedule = torch.optim.lr_scheduler.LambdaLR(optimiser, self.rate)
         return {"optimizer": optimiser, "lr_scheduler": {"scheduler": schedule, "interval": "step"}}
 
@@ -123,6 +118,15 @@ class PretrainingModule(pl.LightningModule):
             return parts.transpose(0, 1).reshape(-1, tensor.shape[1])
 
         return [[(gather(h), gather(c)) for h, c in states] for states in self.carried]
+
+
+def build_optimiser(descent: DescentConfig, parameters: Iterable[nn.Parameter]) -> torch.optim.Optimizer:
+    """The optimiser that the configuration names."""
+    if descent.optimiser == "adagrad":
+        return torch.optim.Adagrad(
+            parameters, descent.lr, initial_accumulator_value=descent.initial_accumulator
+        )
+    return torch.optim.Adam(parameters, descent.lr, fused=True)
 
 
 def step_seed(seed: int, step: int, rank: int) -> int:
