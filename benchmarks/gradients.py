@@ -32,6 +32,7 @@ from benchmarks.embedding import SIZES
 from benchmarks.timing import measure, ratio
 from benchmarks.training import NEGATIVES, VOCABULARY
 from elmo_bench.bilm.model import ProjectedLstm
+from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.module import has_bfloat16
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
 from elmo_bench.bilm.training.packed_lstm import run_layer_packed
@@ -194,7 +195,7 @@ def recurrence_case(size: Size) -> Case:
     return Case(
         "biLM, a layer",
         [inputs, *parameters_of(layer)],
-        lambda: run_layer_packed(layer, inputs, counts, None, dtype)[0],
+        lambda: run_layer_packed(layer, inputs, counts, None, Arithmetic(dtype))[0],
         {"the loop under autograd": lambda: plain.run_projected_lstm(layer, inputs, counts, dtype)},
         dtype,
     )
@@ -212,7 +213,7 @@ def cross_entropy_case(size: Size) -> Case:
     return Case(
         "biLM, sampled softmax",
         [outputs, *parameters_of(softmax)],
-        lambda: sampled_loss(softmax, outputs, targets, negatives, dtype)[0],
+        lambda: sampled_loss(softmax, outputs, targets, negatives, Arithmetic(dtype))[0],
         {
             "`F.cross_entropy`": lambda: plainly(in_chunks=False),
             "the same in chunks with `checkpoint`": lambda: plainly(in_chunks=True),

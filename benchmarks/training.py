@@ -32,6 +32,7 @@ from benchmarks.embedding import SIZES, TEXT, read_text, spell_everywhere
 from benchmarks.plain import sampled_softmax
 from benchmarks.timing import now, ratio
 from elmo_bench.bilm.model import BiLM, LstmStack, ProjectedLstm
+from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.batches import SentenceBatches, TextBatch, TokenTable
 from elmo_bench.bilm.training.objective import (
     Negatives,
@@ -177,12 +178,14 @@ def build_learners(size: str, characters: CharacterTable) -> dict[str, Learner]:
         return Learner(*models, torch.optim.Adam(parameters, LEARNING_RATE, fused=True), loss)
 
     def ours(dtype: torch.dtype | None) -> Learner:
+        arithmetic = Arithmetic(dtype, fast=True)
+
         def loss(bilm: BiLM, softmax: Softmax, batch: TextBatch, negatives: Negatives) -> Tensor:
             step = as_tensors(batch, characters)
             dropout = DROPOUT if bilm.training else 0.0
-            outputs, _ = top_outputs(bilm, step, None, dropout, dtype)
+            outputs, _ = top_outputs(bilm, step, None, dropout, arithmetic)
             targets = torch.cat([direction.targets for direction in step.directions])
-            return sampled_loss(softmax, outputs, targets, negatives, dtype)[0]
+            return sampled_loss(softmax, outputs, targets, negatives, arithmetic)[0]
 
         return learner(loss)
 

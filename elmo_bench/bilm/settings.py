@@ -102,6 +102,9 @@ class BilmConfig(Config):
     # Without patience, as for most models, the key is left out of dumps and so of identities.
     patience: int | None = Field(default=None, ge=1, exclude_if=is_none)
     products: Literal["float32", "bfloat16", "auto"] = "float32"  # auto: bfloat16 where the processor has it
+    # fast: the character network as one product in the type of `products`, and oneDNN's products in float32.
+    # Last bits differ. Older models had plain, which is left out of dumps and so of identities.
+    arithmetic: Literal["plain", "fast"] = Field(default="plain", exclude_if=lambda kind: kind == "plain")
     storage: Literal["float32", "float16"] = "float32"  # weights are rounded before they are measured
     curve_every: int = Field(default=500, ge=1)  # steps
     curve_tokens: int = Field(default=20_000, ge=1)  # size of the held-out text for the curve

@@ -17,7 +17,7 @@ import torch
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions
 from elmo_bench.bilm.training.batches import ContiguousStreams, TokenTable
-from elmo_bench.bilm.training.module import build_optimiser, product_dtype
+from elmo_bench.bilm.training.module import build_optimiser, choose_arithmetic
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
 from elmo_bench.bilm.training.step_input import CharacterTable, as_tensors, top_outputs
 from elmo_bench.bilm.training.text import EncodedText, encode_sentences, encode_shards
@@ -183,7 +183,7 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
     optimiser = build_optimiser(config.descent, parameters)
     table = TokenTable(text, TargetVocabulary.of_frequent(text.types, len(text.types)))
     characters = CharacterTable(text.types, config.architecture.maximum_characters)
-    dtype = product_dtype(config)
+    arithmetic = choose_arithmetic(config)
 
     def stepper(rows: int) -> Callable[[int], None]:
         streams = ContiguousStreams(table, rows, config.batches.window, seed=0)
@@ -191,10 +191,10 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
         def step(number: int) -> None:
             batch = as_tensors(streams.batch(0, number), characters)
             optimiser.zero_grad()
-            outputs, _ = top_outputs(bilm, batch, None, config.dropout, dtype)
+            outputs, _ = top_outputs(bilm, batch, None, config.dropout, arithmetic)
             targets = torch.cat([direction.targets for direction in batch.directions])
             negatives = draw_negatives(config.negatives, config.vocabulary, [number])
-            loss, _ = sampled_loss(softmax, outputs, targets, negatives, dtype)
+            loss, _ = sampled_loss(softmax, outputs, targets, negatives, arithmetic)
             torch.autograd.backward([loss / (2 * batch.predictions)])
             torch.nn.utils.clip_grad_norm_(parameters, config.descent.clip)
             optimiser.step()
@@ -216,7 +216,7 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
         seconds_fixed=seconds[0] - slope * fewer,
         seconds_per_token=slope,
         bytes_per_token=(peaks[1] - peaks[0]) / (more - fewer),
-        products=str(dtype or torch.float32).removeprefix("torch."),
+        products=str(arithmetic.dtype or torch.float32).removeprefix("torch."),
     )
 
 

@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional as F
 
+from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.objective import (
     POSITIONS_PER_CHUNK,
     WORDS_PER_BLOCK,
@@ -121,7 +122,7 @@ def test_half_precision_products_stay_close(softmax: Softmax) -> None:
     layer = softmax.float()
     outputs = outputs.detach().float().requires_grad_()
     exact, _ = full_loss(layer, outputs, targets)
-    half, _ = full_loss(layer, outputs, targets, torch.bfloat16)
+    half, _ = full_loss(layer, outputs, targets, Arithmetic(torch.bfloat16))
     assert 0 < abs(half.item() / exact.item() - 1) < 0.01
     a, b = (torch.autograd.grad(loss, outputs)[0].flatten() for loss in (exact, half))
     assert F.cosine_similarity(a, b, dim=0) > 0.999

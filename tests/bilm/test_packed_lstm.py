@@ -10,6 +10,7 @@ from torch import Tensor, nn
 
 from elmo_bench.bilm.model import LstmStack, ProjectedLstm
 from elmo_bench.bilm.settings import BilmOptions
+from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.packed_lstm import run_layer_packed, run_stack_packed
 
 OPTIONS = BilmOptions(character_dim=2, filters=((1, 3),), highways=0, layers=2, cell_dim=5, projection_dim=3)
@@ -116,7 +117,7 @@ def test_products_in_half_precision_stay_close() -> None:
     layer = make_layer().float()
     inputs = draw(30, 3).float().requires_grad_()
     exact, _ = run_layer_packed(layer, inputs, [6] * 5)
-    half, _ = run_layer_packed(layer, inputs, [6] * 5, product_dtype=torch.bfloat16)
+    half, _ = run_layer_packed(layer, inputs, [6] * 5, arithmetic=Arithmetic(torch.bfloat16))
     assert half.dtype == torch.float32
     assert 0 < (half - exact).abs().max() < 0.05
     gradients = [

@@ -11,6 +11,7 @@ from torch import Tensor, nn
 
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, DescentConfig
+from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.batches import TextBatch
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, full_loss, sampled_loss
 from elmo_bench.bilm.training.step_input import Carried, CharacterTable, StepInput, as_tensors, top_outputs
@@ -28,7 +29,7 @@ class PretrainingModule(pl.LightningModule):
         self.bilm, self.softmax = bilm, softmax
         self.config, self.steps, self.seed = config, steps, seed
         self.table = table
-        self.product_dtype = product_dtype(config)
+        self.arithmetic = choose_arithmetic(config)
         self.carried: Carried | None = None
         self.losses = torch.zeros(
             2, dtype=torch.float64
@@ -46,7 +47,7 @@ class PretrainingModule(pl.LightningModule):
         if not batch.directions[0].counts:  # no row of this batch is ours; the others wait for gradients
             return torch.stack([parameter.sum() for parameter in self.parameters()]).sum() * 0.0
         dropout = self.config.dropout
-        outputs, states = top_outputs(self.bilm, batch, self.carried, dropout, self.product_dtype)
+        outputs, states = top_outputs(self.bilm, batch, self.carried, dropout, self.arithmetic)
         if self.config.batches.kind == "streams":
             self.carried = states
         loss, shares = self.loss(outputs, torch.cat([d.targets for d in batch.directions]))
@@ -65,9 +66,9 @@ class PretrainingModule(pl.LightningModule):
         """Summed cross-entropy, sampled where negatives are asked for."""
         vocabulary = len(self.softmax.bias)
         if not samples_negatives(self.config, vocabulary):
-            return full_loss(self.softmax, outputs, targets, self.product_dtype)
+            return full_loss(self.softmax, outputs, targets, self.arithmetic)
         negatives = draw_negatives(self.config.negatives, vocabulary, [self.seed, self.global_step])
-        return sampled_loss(self.softmax, outputs, targets, negatives, self.product_dtype)
+        return sampled_loss(self.softmax, outputs, targets, negatives, self.arithmetic)
 
     def take_losses(self) -> tuple[list[float], int]:
         """The losses by direction over all processes since the last call, and of how many predictions."""
@@ -137,6 +138,11 @@ def step_seed(seed: int, step: int, rank: int) -> int:
 def samples_negatives(config: BilmConfig, vocabulary: int) -> bool:
     """With more than half of the words as negatives, all of them cost little more and are exact."""
     return 0 < config.negatives <= vocabulary // 2
+
+
+def choose_arithmetic(config: BilmConfig) -> Arithmetic:
+    """How a configuration has matrices multiplied on this machine."""
+    return Arithmetic(product_dtype(config), config.arithmetic == "fast")
 
 
 def product_dtype(config: BilmConfig) -> torch.dtype | None:

@@ -13,6 +13,8 @@ from numpy.typing import NDArray
 from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
+from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic
+
 POSITIONS_PER_CHUNK = 256  # logits of a chunk stay in the cache and are never all in memory
 WORDS_PER_BLOCK = 4096
 
@@ -64,12 +66,11 @@ def expected_counts(numbers: NDArray[np.int64], vocabulary: int, tries: int) -> 
 
 
 def full_loss(
-    softmax: Softmax, outputs: Tensor, targets: Tensor, product_dtype: torch.dtype | None = None
+    softmax: Softmax, outputs: Tensor, targets: Tensor, arithmetic: Arithmetic = PLAIN
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy over the whole vocabulary: its sum, and without gradient each position's share."""
-    dtype = product_dtype or outputs.dtype
     loss, shares = _CrossEntropy.apply(  # type: ignore[no-untyped-call]
-        outputs, softmax.weight, softmax.bias, None, None, targets, dtype, torch.is_grad_enabled()
+        outputs, softmax.weight, softmax.bias, None, None, targets, arithmetic, torch.is_grad_enabled()
     )
     return loss, shares
 
@@ -79,7 +80,7 @@ def sampled_loss(
     outputs: Tensor,
     targets: Tensor,
     negatives: Negatives,
-    product_dtype: torch.dtype | None = None,
+    arithmetic: Arithmetic = PLAIN,
 ) -> tuple[Tensor, Tensor]:
     """Cross-entropy of each target among itself and the negatives, logits corrected by expected counts.
 
@@ -104,7 +105,7 @@ def sampled_loss(
         rows[count:],
         biases[count:],
         places[targets],
-        product_dtype or outputs.dtype,
+        arithmetic,
         torch.is_grad_enabled(),
     )
     return loss, shares
@@ -157,9 +158,10 @@ class _CrossEntropy(torch.autograd.Function):
         own_rows: Tensor | None,
         own_biases: Tensor | None,
         places: Tensor,
-        dtype: torch.dtype,
+        arithmetic: Arithmetic,
         keeps: bool,
     ) -> tuple[Tensor, Tensor]:
+        dtype, multiply = arithmetic.dtype or outputs.dtype, arithmetic.multiply
         columns, products = len(rows), rows.to(dtype)
         gradients = [torch.zeros_like(t) for t in (outputs, rows, biases)] if keeps else []
         shares = torch.empty_like(outputs[:, 0])  # (positions,)
@@ -167,7 +169,7 @@ class _CrossEntropy(torch.autograd.Function):
         for start in range(0, len(outputs), POSITIONS_PER_CHUNK):
             here = slice(start, start + POSITIONS_PER_CHUNK)
             inputs, place = outputs[here].to(dtype), places[here].unsqueeze(1)
-            logits = torch.mm(inputs, products.t()).to(outputs.dtype).add_(biases)  # (chunk, columns)
+            logits = multiply(inputs, products.t()).to(outputs.dtype).add_(biases)  # (chunk, columns)
             if own_rows is not None and own_biases is not None:
                 own = (outputs[here] * own_rows[here]).sum(dim=1, keepdim=True) + own_biases[here, None]
                 logits = torch.cat([logits, own.masked_fill(place < columns, -torch.inf)], dim=1)
@@ -181,8 +183,8 @@ class _CrossEntropy(torch.autograd.Function):
             if at_own is not None:
                 at_own[here] = slopes[:, columns]
             shared = shared.to(dtype)
-            gradients[0][here] = torch.mm(shared, products)
-            gradients[1].add_(torch.mm(shared.t(), inputs))
+            gradients[0][here] = multiply(shared, products)
+            gradients[1].add_(multiply(shared.t(), inputs))
         if at_own is not None and own_rows is not None and keeps:
             gradients[0].addcmul_(at_own.unsqueeze(1), own_rows)
             gradients += [at_own.unsqueeze(1) * outputs, at_own]

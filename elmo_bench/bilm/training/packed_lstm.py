@@ -18,6 +18,7 @@ from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from elmo_bench.bilm.model import LstmStack, ProjectedLstm, State
+from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic
 
 
 def run_stack_packed(
@@ -26,7 +27,7 @@ def run_stack_packed(
     counts: Sequence[int],
     states: Sequence[State] | None = None,
     dropout: float = 0.0,
-    product_dtype: torch.dtype | None = None,
+    arithmetic: Arithmetic = PLAIN,
 ) -> tuple[Tensor, list[State]]:
     """The top output of one direction (tokens, dim) and every layer's last state; equals `LstmStack`."""
     last_states = []
@@ -34,7 +35,7 @@ def run_stack_packed(
         assert isinstance(layer, ProjectedLstm)
         inputs = F.dropout(inputs, dropout, stack.training)
         state = None if states is None else states[index]
-        outputs, last_state = run_layer_packed(layer, inputs, counts, state, product_dtype)
+        outputs, last_state = run_layer_packed(layer, inputs, counts, state, arithmetic)
         inputs = outputs + inputs if stack.use_skip_connections and index > 0 else outputs
         last_states.append(last_state)
     return F.dropout(inputs, dropout, stack.training), last_states
@@ -45,15 +46,13 @@ def run_layer_packed(
     inputs: Tensor,
     counts: Sequence[int],
     state: State | None = None,
-    product_dtype: torch.dtype | None = None,
+    arithmetic: Arithmetic = PLAIN,
 ) -> tuple[Tensor, State]:
     """Packed inputs (tokens, dim) to outputs (tokens, dim) and the detached state after the last step."""
     steps = tuple(
         slice(start, start + rows) for start, rows in zip(accumulate(counts, initial=0), counts, strict=False)
     )
-    setting = _Setting(
-        steps, layer.cell_clip, layer.projection_clip, product_dtype or inputs.dtype, torch.is_grad_enabled()
-    )
+    setting = _Setting(steps, layer.cell_clip, layer.projection_clip, arithmetic, torch.is_grad_enabled())
     outputs, cell = _PackedRecurrence.apply(  # type: ignore[no-untyped-call]
         inputs,
         layer.input_weight,
@@ -71,7 +70,7 @@ class _Setting:
     steps: tuple[slice, ...]  # where each step lies in the packed tokens
     cell_clip: float | None
     projection_clip: float | None
-    product_dtype: torch.dtype  # of the matrix products and of what is kept for the backward pass
+    arithmetic: Arithmetic  # its type is also that of what is kept for the backward pass
     keeps: bool  # whether a backward pass may follow
 
 
@@ -112,9 +111,11 @@ class _PackedRecurrence(torch.autograd.Function):
         state: State,
         setting: _Setting,
     ) -> tuple[Tensor, Tensor]:
-        dtype = setting.product_dtype
+        dtype, multiply = setting.arithmetic.dtype or inputs.dtype, setting.arithmetic.multiply
         inputs = inputs.to(dtype)
-        gates = torch.addmm(bias.to(dtype), inputs, input_weight.to(dtype).t())  # (tokens, 4 * cell_dim)
+        gates = setting.arithmetic.add(
+            bias.to(dtype), inputs, input_weight.to(dtype).t()
+        )  # (tokens, 4 * cell_dim)
         trace = _Trace.like(gates, state) if setting.keeps else None
         state_weight_t = state_weight.to(dtype).t()
         projection_t = None if projection_weight is None else projection_weight.to(dtype).t()
@@ -123,7 +124,7 @@ class _PackedRecurrence(torch.autograd.Function):
         for here in setting.steps:
             rows = here.stop - here.start
             previous, cell = projected[:rows].to(dtype), cell[:rows]
-            sums = torch.addmm(gates[here], previous, state_weight_t).to(bias.dtype)
+            sums = setting.arithmetic.add(gates[here], previous, state_weight_t).to(bias.dtype)
             raw, cell = _run_step(sums, cell, setting.cell_clip, None if trace is None else trace.at(here))
             if trace is not None:
                 trace.previous[here] = previous
@@ -131,7 +132,7 @@ class _PackedRecurrence(torch.autograd.Function):
             if projection_t is None:
                 projected.copy_(raw)
                 continue
-            projected.copy_(torch.mm(raw.to(dtype), projection_t))
+            projected.copy_(multiply(raw.to(dtype), projection_t))
             if setting.projection_clip is not None:
                 projected.clamp_(-setting.projection_clip, setting.projection_clip)
         if trace is not None:
@@ -147,18 +148,19 @@ class _PackedRecurrence(torch.autograd.Function):
     def backward(ctx: Any, at_outputs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
         inputs, input_weight, state_weight, projection_weight, outputs, *tensors = ctx.saved_tensors
         trace, setting = _Trace(*tensors), ctx.setting
-        dtype, weight_dtype = setting.product_dtype, state_weight.dtype
+        weight_dtype, multiply = state_weight.dtype, setting.arithmetic.multiply
+        dtype = setting.arithmetic.dtype or weight_dtype
         at_outputs, at_sums = _run_back(
             at_outputs.clone(), outputs, state_weight.to(dtype), projection_weight, trace, setting
         )
         at_projection = None
         if projection_weight is not None:
-            at_projection = torch.mm(at_outputs.to(dtype).t(), trace.raw).to(weight_dtype)
+            at_projection = multiply(at_outputs.to(dtype).t(), trace.raw).to(weight_dtype)
         at_sums_t = at_sums.t()
         return (
-            torch.mm(at_sums, input_weight.to(dtype)).to(weight_dtype),
-            torch.mm(at_sums_t, inputs).to(weight_dtype),
-            torch.mm(at_sums_t, trace.previous).to(weight_dtype),
+            multiply(at_sums, input_weight.to(dtype)).to(weight_dtype),
+            multiply(at_sums_t, inputs).to(weight_dtype),
+            multiply(at_sums_t, trace.previous).to(weight_dtype),
             at_sums.sum(dim=0, dtype=weight_dtype),
             at_projection,
             None,
@@ -240,7 +242,7 @@ def _run_back(
     setting: _Setting,
 ) -> tuple[Tensor, Tensor]:
     """Complete the gradients at the outputs (overwritten) through time, and give those at the gate sums."""
-    dtype = setting.product_dtype
+    dtype, multiply = state_weight.dtype, setting.arithmetic.multiply
     projection = None if projection_weight is None else projection_weight.to(dtype)
     is_inside = None
     if projection is not None and setting.projection_clip is not None:
@@ -254,7 +256,7 @@ def _run_back(
         at_output = at_outputs[here]  # (rows, dim)
         if is_inside is not None:
             at_output.mul_(is_inside[here])
-        at_raw = at_output if projection is None else torch.mm(at_output.to(dtype), projection)
+        at_raw = at_output if projection is None else multiply(at_output.to(dtype), projection)
         carried = at_cell[:rows].addcmul_(at_raw, trace.openings[here])  # (rows, cell_dim)
         slopes, sums = (tensor[here].view(rows, 4, -1) for tensor in (trace.slopes, at_sums))
         torch.mul(carried.to(dtype).unsqueeze(1), slopes[:, :3], out=sums[:, :3])
@@ -262,5 +264,5 @@ def _run_back(
         carried.mul_(trace.decays[here])
         if step > 0:
             start = setting.steps[step - 1].start
-            at_outputs[start : start + rows].add_(torch.mm(at_sums[here], state_weight))
+            at_outputs[start : start + rows].add_(multiply(at_sums[here], state_weight))
     return at_outputs, at_sums

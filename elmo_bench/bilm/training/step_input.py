@@ -12,6 +12,7 @@ from torch import Tensor
 from torch.nn import functional as F
 
 from elmo_bench.bilm.model import BiLM, State, character_ids, count_characters
+from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic, encode_words
 from elmo_bench.bilm.training.batches import Directed, Numbers, TextBatch
 from elmo_bench.bilm.training.packed_lstm import run_stack_packed
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
@@ -86,16 +87,18 @@ def top_outputs(
     step: StepInput,
     carried: Carried | None = None,
     dropout: float = 0.0,
-    product_dtype: torch.dtype | None = None,
+    arithmetic: Arithmetic = PLAIN,
 ) -> tuple[Tensor, Carried]:
     """The top layer's outputs, forward ones first (2 * tokens, dim), and the states to carry on."""
-    vectors = torch.cat([bilm.token_encoder(group) for group in step.characters])  # (words, dim)
+    vectors = torch.cat(
+        [encode_words(bilm.token_encoder, group, arithmetic) for group in step.characters]
+    )  # (words, dim)
     outputs, states = [], []
     stacks = (bilm.forward_stack, bilm.backward_stack)
     for number, (stack, direction) in enumerate(zip(stacks, step.directions, strict=True)):
         inputs = F.embedding(direction.words, vectors)  # (tokens, dim)
         before = carried[number] if carried else None
-        output, last = run_stack_packed(stack, inputs, direction.counts, before, dropout, product_dtype)
+        output, last = run_stack_packed(stack, inputs, direction.counts, before, dropout, arithmetic)
         outputs.append(output)
         states.append(last)
     return torch.cat(outputs), states
