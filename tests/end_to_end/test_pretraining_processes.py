@@ -20,7 +20,7 @@ from safetensors.numpy import load_file
 
 from elmo_bench.types import UsageError
 from tests.support.composition import pretrain_one, pretraining
-from tests.support.processes import finish, start
+from tests.support.processes import finish, start_python
 
 STEPS = 50
 SETTINGS = [
@@ -107,7 +107,7 @@ def start_nodes(root: Path, *settings: str) -> list[subprocess.Popen[str]]:
     meeting = ["--nnodes=2", "--nproc-per-node=1", "--master-addr=127.0.0.1", f"--master-port={port}"]
     words = ["pretrain.py", *settings, "trainer.nodes=2", "trainer.threads=1", *places]
     return [
-        start("torch.distributed.run", *meeting, f"--node-rank={node}", *words, script="-m")
+        start_python("torch.distributed.run", *meeting, f"--node-rank={node}", *words, script="-m")
         for node in (0, 1)
     ]
 
