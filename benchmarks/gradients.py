@@ -39,12 +39,13 @@ from elmo_bench.bilm.training.packed_lstm import run_layer_packed
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.encoders.mix import weigh
 from elmo_bench.nn.crf import Crf, bioul_constraints
-from elmo_bench.nn.dropout import draw_kept
+from elmo_bench.nn.dropout import draw_bits, draw_kept, drop_numbers
 from elmo_bench.nn.lstm import HighwayLstm, loop_highway_lstm, run_highway_lstm
 from elmo_bench.nn.packing import Packing
-from elmo_bench.nn.products import multiply_with_gradient
+from elmo_bench.nn.products import multiply_batches, multiply_with_gradient
 from elmo_bench.sweep.compose import compose
 from elmo_bench.tasks.coref.antecedents import ROWS_AT_ONCE, multiply_scaled
+from elmo_bench.tasks.coref.lstm import CoupledLstm, loop_coupled_lstm, run_coupled_lstm
 from elmo_bench.tasks.squad.gru import BiGru, loop_gru, run_gru
 from elmo_bench.training.memory import keep_freed_memory
 
@@ -299,7 +300,64 @@ def weighted_sum_case(size: Size) -> Case:
     )
 
 
+def coupled_case(size: Size) -> Case:
+    head, _ = size.task("coref")
+    layer = CoupledLstm(3 * head["hidden"], head["hidden"], head["dropout"])
+    packing = Packing.of(draw_mask(COREF_SENTENCES, SENTENCE))
+    tokens = torch.randn(len(packing.forwards), 3 * head["hidden"], requires_grad=True)
+    kept = draw_kept((COREF_SENTENCES, head["hidden"]), head["dropout"], tokens)
+    weights = layer.enter, layer.recur, layer.bias, layer.first, kept
+    return Case(
+        "coreference, a direction",
+        [tokens, *parameters_of(layer)],
+        lambda: run_coupled_lstm(tokens, packing, *weights),
+        {"the loop under autograd": lambda: loop_coupled_lstm(tokens, packing, *weights)},
+    )
+
+
+def dropout_case(size: Size) -> Case:
+    head, rows = size.task("snli")
+    tokens = int(draw_mask(2 * rows, SENTENCE).sum())
+    x = torch.randn(tokens, 8 * head["hidden"], requires_grad=True)
+    bits = draw_bits(x.shape)
+    return Case(
+        "SNLI, composition",
+        [x],
+        lambda: drop_numbers(x, bits, head["dropout"]),
+        {"`torch.where` under autograd": lambda: plain.drop_numbers(x, bits, head["dropout"])},
+    )
+
+
+def pack_case(size: Size) -> Case:
+    head, rows = size.task("snli")
+    packing = Packing.of(draw_mask(2 * rows, SENTENCE))
+    x = torch.randn(*packing.mask.shape, 2 * head["hidden"], requires_grad=True)
+    return Case(
+        "SNLI, states",
+        [x],
+        lambda: packing.pack(x),
+        {"`index_select` under autograd": lambda: x.flatten(0, 1).index_select(0, packing.forwards)},
+    )
+
+
+def batched_product_case(size: Size) -> Case:
+    head, rows = size.task("squad")
+    time = draw_mask(rows, PARAGRAPH).shape[1]
+    left = torch.randn(rows, time, 2 * head["hidden"], requires_grad=True)
+    right = torch.randn(rows, time, 2 * head["hidden"], requires_grad=True)
+    return Case(
+        "SQuAD, self-attention",
+        [left, right],
+        lambda: multiply_batches(left, right.transpose(1, 2)),
+        {"`torch.bmm`": lambda: torch.bmm(left, right.transpose(1, 2))},
+    )
+
+
 CASES: Mapping[str, Callable[[Size], Case]] = {
+    "_BatchedProduct": batched_product_case,
+    "_Pack": pack_case,
+    "_Dropped": dropout_case,
+    "CompiledCoupledLstm": coupled_case,
     "_Product": product_case,
     "_LogPartition": crf_case,
     "CompiledLstm": lstm_case,

@@ -14,6 +14,7 @@ from torch.utils.checkpoint import checkpoint
 from elmo_bench.bilm.model import ProjectedLstm
 from elmo_bench.bilm.training.objective import POSITIONS_PER_CHUNK, Negatives, Softmax, expected_counts
 from elmo_bench.nn.crf import Crf
+from elmo_bench.nn.dropout import least_kept
 from elmo_bench.nn.products import multiply_with_gradient
 
 
@@ -107,3 +108,8 @@ def multiply_scaled_again(left: Tensor, right: Tensor, weight: Tensor) -> Tensor
     """The same, its scaled weights computed again in the backward pass."""
     product: Tensor = checkpoint(multiply_scaled, left, right, weight, use_reentrant=False)
     return product
+
+
+def drop_numbers(x: Tensor, bits: Tensor, rate: float) -> Tensor:
+    """Dropout by given bits."""
+    return torch.where(bits >= least_kept(rate), x / (1 - rate), 0)

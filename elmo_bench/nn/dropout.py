@@ -49,8 +49,13 @@ class Dropout(nn.Dropout):
             return x
         if x.device.type != "cpu":
             return x * draw_kept(x.shape, self.p, x)
-        dropped: Tensor = _Dropped.apply(x, draw_bits(x.shape), self.p)  # type: ignore[no-untyped-call]
-        return dropped
+        return drop_numbers(x, draw_bits(x.shape), self.p)
+
+
+def drop_numbers(x: Tensor, bits: Tensor, rate: float) -> Tensor:
+    """Dropout by given bits."""
+    dropped: Tensor = _Dropped.apply(x, bits, rate)  # type: ignore[no-untyped-call]
+    return dropped
 
 
 class _Dropped(torch.autograd.Function):

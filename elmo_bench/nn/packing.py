@@ -45,12 +45,12 @@ class Packing:
 
     def unpack(self, packed: Tensor) -> Tensor:
         """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
-        padded: Tensor = _Unpack.apply(packed, self.forwards, self.mask.numel())  # type: ignore[no-untyped-call]
+        padded = packed.new_zeros(self.mask.numel(), packed.shape[1]).index_copy(0, self.forwards, packed)
         return padded.view(*self.mask.shape, packed.shape[1])
 
     def turn(self, packed: Tensor) -> Tensor:
         """Packed tokens in the order of the other reading direction."""
-        turned: Tensor = _Turn.apply(packed, self.turned)  # type: ignore[no-untyped-call]
+        turned: Tensor = _Pack.apply(packed, self.turned)  # type: ignore[no-untyped-call]
         return turned
 
     @cached_property
@@ -84,36 +84,6 @@ class _Pack(torch.autograd.Function):
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
         (places,) = ctx.saved_tensors
         return gradient.new_zeros(ctx.rows, gradient.shape[1]).index_copy_(0, places, gradient), None
-
-
-class _Unpack(torch.autograd.Function):
-    """Rows at given places of a matrix of zeros."""
-
-    @staticmethod
-    def forward(ctx: Any, packed: Tensor, places: Tensor, rows: int) -> Tensor:
-        ctx.save_for_backward(places)
-        return packed.new_zeros(rows, packed.shape[1]).index_copy_(0, places, packed)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None, None]:
-        (places,) = ctx.saved_tensors
-        return gradient.index_select(0, places), None, None
-
-
-class _Turn(torch.autograd.Function):
-    """Rows in another order, where the same order brings them, and their gradients, back."""
-
-    @staticmethod
-    def forward(ctx: Any, packed: Tensor, order: Tensor) -> Tensor:
-        ctx.save_for_backward(order)
-        return packed.index_select(0, order)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (order,) = ctx.saved_tensors
-        return gradient.index_select(0, order), None
 
 
 def run_library(layer: nn.RNNBase, x: Tensor, mask: Tensor) -> Tensor:
