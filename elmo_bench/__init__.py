@@ -3,7 +3,11 @@
 from __future__ import annotations
 
 import importlib
+import os
 from typing import TYPE_CHECKING, Any
+
+if os.name != "posix":  # locks, alarms and the links to conf and tasks are those of POSIX
+    raise ImportError("elmo_bench runs on Linux and macOS; on Windows, install it in WSL (wsl --install)")
 
 if TYPE_CHECKING:
     from elmo_bench.data.tokens import tokenise

@@ -38,6 +38,13 @@ def spell_command(name: str, words: Sequence[str] = ()) -> str:
     return shlex.join([*program, name, *_directories(), *words])
 
 
+def spell_install(extra: str) -> str:
+    """The command that installs the packages of an extra."""
+    if _in_clone():
+        return f"pip install -c constraints.txt -e '.[{extra}]'"
+    return f"pip install '{PROGRAM}[{extra}]'"
+
+
 def _in_clone() -> bool:
     """Whether the scripts exist and the user did not call the installed command."""
     return (CLONE / "run.py").is_file() and Path(sys.argv[0]).stem != PROGRAM

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from elmo_bench.directories import add_directory
+from elmo_bench.extras import import_extra
 from elmo_bench.records import RUN_RECORD
 from elmo_bench.report.comparison import Comparison, Referee, Run
 from elmo_bench.report.pairs import choose_metric, gather, pair_up, read_run
@@ -61,13 +62,10 @@ class Results(Sequence[Run]):
 
     def to_dataframe(self) -> pandas.DataFrame:
         """One row per run: its condition, seed, scores, whether it converged, and the code that made it."""
-        try:
-            import pandas
-        except ImportError:
-            raise DataMissingError(
-                "to_dataframe needs pandas: pip install -c constraints.txt -e '.[pandas]'"
-            ) from None
-        return pandas.DataFrame(rows_of(run.record for run in self.runs))
+        frame: pandas.DataFrame = import_extra("pandas", "to_dataframe").DataFrame(
+            rows_of(run.record for run in self.runs)
+        )
+        return frame
 
 
 def load_results(directory: str | Path = "results") -> Results:

@@ -37,6 +37,7 @@ class Task(Protocol[E]):
     metric: ClassVar[str]  # the key of `score` that is the dev score
     higher_is_better: ClassVar[bool]
     answers_are_labels: ClassVar[bool] = True  # of a closed set; else they are words of the text
+    packages: ClassVar[tuple[str, ...]] = ()  # that make numbers besides PyTorch and NumPy, for the record
 
     @abstractmethod
     def read(self, files: SplitFiles) -> Iterable[E]:

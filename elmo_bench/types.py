@@ -101,6 +101,12 @@ class DataMissingError(BenchError):
     exit_code = 3
 
 
+class PackageMissingError(BenchError):
+    """A package that one of the extras brings is not installed."""
+
+    exit_code = 3
+
+
 class BusyError(BenchError):
     """Another process holds the lock; the same command works when that process has ended."""
 

@@ -15,8 +15,9 @@ from typing import Literal
 from packaging.requirements import Requirement
 
 from elmo_bench.cli.overrides import DIRECTORIES, read_paths, take_overrides
-from elmo_bench.commands import spell_command
+from elmo_bench.commands import spell_command, spell_install
 from elmo_bench.config import PathsConfig
+from elmo_bench.extras import EXTRAS, is_installed
 from elmo_bench.files import nearest_directory
 from elmo_bench.types import BenchError, UsageError
 
@@ -87,6 +88,7 @@ def check_packages() -> Iterator[Check]:
     yield from faults
     if not faults:
         yield Check("ok", "packages", f"{len(needed)} declared, all within their bounds")
+    yield from check_extras()
 
 
 def read_declared(project: Path) -> list[str]:
@@ -112,6 +114,16 @@ def check_requirement(requirement: Requirement) -> list[Check]:
         return []
     found = f"{installed}, expected {requirement.specifier}"
     return [Check("problem", requirement.name, found, remedy)]
+
+
+def check_extras() -> Iterator[Check]:
+    """The extras that are installed, and for each of the others the command that installs it."""
+    absent = [name for name, packages in EXTRAS.items() if not all(map(is_installed, packages))]
+    if present := [name for name in EXTRAS if name not in absent]:
+        yield Check("ok", "extras", ", ".join(present))
+    for name in absent:
+        lacking = ", ".join(package for package in EXTRAS[name] if not is_installed(package))
+        yield Check("note", f"extra {name}", f"without {lacking}", spell_install(name))
 
 
 def check_hardware() -> Iterator[Check]:

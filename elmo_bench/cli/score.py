@@ -18,6 +18,7 @@ from elmo_bench.data.lines import fault, require_any
 from elmo_bench.data.squad import read_answers, read_squad
 from elmo_bench.data.tags import Chunk
 from elmo_bench.data.trees import read_labels, read_trees
+from elmo_bench.extras import import_extra
 from elmo_bench.metrics.accuracy import count_correct, score_accuracy
 from elmo_bench.metrics.answers import count_answer, score_answers
 from elmo_bench.metrics.arguments import count_arguments, score_arguments
@@ -71,6 +72,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not arguments.check:
         print_figures(figures)
         return
+    import_extra("seqeval", "--check")  # which needs scikit-learn itself
     from elmo_bench.metrics.reference import differing
 
     ours, theirs = arguments.scores(*arguments.files)

@@ -123,9 +123,7 @@ def describe(task: TaskConfig, corpora: list[CorpusStatus]) -> str:
         if corpus.is_missing:
             lines.append(f"        expected: {', '.join(corpus.files['train'])} and so on")
         elif "hub" in corpus.state.values():
-            lines.append(
-                f"        when first used: {corpus.hub} from the Hugging Face Hub (pip install datasets)"
-            )
+            lines.append(f"        when first used: {corpus.hub} from the Hugging Face Hub (extra hub)")
             lines.append(f"        instead of it: {', '.join(corpus.files['train'])} and so on")
         if corpus.get and {"missing", "hub"} & set(corpus.state.values()):
             lines.append(fill(f"        to get it: {corpus.get}", 100, subsequent_indent=" " * 10))

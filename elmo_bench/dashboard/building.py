@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_bench.dashboard.plan import PanelPlan, SectionPlan
-from elmo_bench.types import UsageError
+from elmo_bench.extras import import_extra
 
 NAME = "ELMo ablations"
 WIDTH, HEIGHT, COLUMNS = 12, 8, 24  # of a panel, and of a row of them
@@ -126,13 +126,11 @@ def describe(sections: Sequence[SectionPlan]) -> Iterator[str]:
 
 
 def _modules() -> tuple[Any, Any, Any]:
-    try:
-        with warnings.catch_warnings():
-            # the package triggers pydantic warnings itself
-            warnings.simplefilter("ignore", DeprecationWarning)
-            import wandb_workspaces.expr as expr
-            import wandb_workspaces.reports.v2 as wr
-            import wandb_workspaces.workspaces as ws
-    except ImportError as error:
-        raise UsageError(f"{error}; pip install 'elmo-bench[dashboard]'") from error
-    return ws, wr, expr
+    with warnings.catch_warnings():
+        # the package triggers pydantic warnings itself
+        warnings.simplefilter("ignore", DeprecationWarning)
+        workspaces, reports, expressions = (
+            import_extra(f"wandb_workspaces.{name}", "the dashboard")
+            for name in ("workspaces", "reports.v2", "expr")
+        )
+    return workspaces, reports, expressions

@@ -7,13 +7,13 @@ from dataclasses import replace
 
 from elmo_bench.dashboard.building import Project, build_report, build_workspace
 from elmo_bench.dashboard.plan import SectionPlan
+from elmo_bench.extras import import_extra
 from elmo_bench.types import BenchError
 
 
 def save(project: Project, sections: Sequence[SectionPlan]) -> list[str]:
     """Save the workspace and the report, and return their addresses."""
-    import wandb
-
+    wandb = import_extra("wandb", "the dashboard")
     try:
         owner = project.entity or wandb.Api().default_entity
         if not owner:

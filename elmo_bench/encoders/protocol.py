@@ -34,6 +34,7 @@ class EncoderCard:
     dim: int
     repeats_halves: bool = False  # layer 0 is [x; x], as the biLM's context-free layer is; stored once
     parameters: int | None = None  # number of weights, if known
+    packages: tuple[str, ...] = ()  # that compute the vectors besides PyTorch and NumPy, for the record
 
     @property
     def layers(self) -> tuple[int, ...]:

@@ -27,6 +27,7 @@ from elmo_bench.run.excerpts import check_documents, texts_of
 from elmo_bench.run.inputs import read_words, sentences_of
 from elmo_bench.run.preparation import find_corpus, hash_words, run_directory
 from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.run.tracking import require_tracker
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Widths
@@ -127,6 +128,7 @@ class Inspection:
         return [f"{self.config.task.plugin}, version {self.task.version}, metric {self.task.metric}"]
 
     def _describe_trainer(self) -> list[str]:
+        require_tracker(self.config.tracking)
         trainer = self.config.trainer
         refuse_several_devices(trainer)
         check_devices(trainer)

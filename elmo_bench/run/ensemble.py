@@ -170,7 +170,7 @@ def write_ensemble(
             **{f"data/{name}": first.prepared.data_sha256[name] for name in splits},
             **{name: hash_file(directory / name) for name in files},
         },
-        environment=describe_environment(),
+        environment=describe_environment(first.prepared.packages),
     )
     write_record(directory / ENSEMBLE_RECORD, record)
     return record

@@ -6,6 +6,7 @@ import os
 import platform
 import subprocess
 import sys
+from collections.abc import Iterable
 from importlib.metadata import version
 from pathlib import Path
 from typing import Any
@@ -16,20 +17,15 @@ import elmo_bench
 from elmo_bench.nn.compiled import load_loops
 
 PACKAGE = Path(elmo_bench.__file__).resolve().parent
-PACKAGES = (
-    "torch",
-    "pytorch-lightning",
-    "numpy",
-    "scipy",
-)  # packages that affect results; scipy is used for coreference
+PACKAGES = ("torch", "pytorch-lightning", "numpy")  # that compute in every run
 
 
-def describe_environment() -> dict[str, Any]:
-    """Code, versions and hardware."""
+def describe_environment(packages: Iterable[str] = ()) -> dict[str, Any]:
+    """Code, versions and hardware; `packages` are those that this run computes with in addition."""
     return {
         **describe_code(PACKAGE),
         "python": sys.version.split()[0],
-        "versions": {package: version(package) for package in PACKAGES},
+        "versions": {package: version(package) for package in (*PACKAGES, *packages)},
         "platform": platform.platform(),
         "processor": describe_processor().get("model name") or platform.processor(),
         "cores": count_cores(),

@@ -39,7 +39,7 @@ from elmo_bench.run.outcome import CHECKPOINTS, Outcome, tidy
 from elmo_bench.run.preparation import Prepared, find_lock, prepare
 from elmo_bench.run.speed import describe_encoder
 from elmo_bench.run.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
-from elmo_bench.run.tracking import Tracker, build_tracker
+from elmo_bench.run.tracking import Tracker, build_tracker, require_tracker
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
@@ -52,6 +52,7 @@ ENCODE_ELSEWHERE = "encoder.device=cpu encodes without the GPU"
 
 def run_job(config: RunConfig, log: Log) -> Outcome:
     """Execute the configured run, unless it is done already."""
+    require_tracker(config.tracking)
     keep_freed_memory()
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
@@ -234,7 +235,7 @@ def make_record(
             "injection": sum(weight.numel() for weight in module.injection.parameters()),
         },
         seconds=seconds,
-        environment=describe_environment(),
+        environment=describe_environment(prepared.packages),
     )
 
 

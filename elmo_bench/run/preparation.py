@@ -34,6 +34,12 @@ class Prepared:
     condition: str
     directory: Path
 
+    @property
+    def packages(self) -> tuple[str, ...]:
+        """The packages with which the task and the encoder compute."""
+        of_encoder = self.encoder.card.packages if self.encoder else ()
+        return (*self.task.packages, *of_encoder)
+
 
 def prepare(config: RunConfig, log: Log) -> Prepared:
     """Find the data and the encoder, or make them; the run itself computes nothing yet."""

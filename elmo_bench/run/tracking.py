@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from elmo_bench.config import TrackingConfig
+from elmo_bench.extras import require_extra
 from elmo_bench.files import write_atomically
 from elmo_bench.types import BenchError, Log
 
@@ -238,6 +239,12 @@ class SafeTracker:
         except Exception as error:  # no failure of a tracker may cost the result
             self._broken = True
             self._log(f"warning: tracking failed and is off for this run: {error}")
+
+
+def require_tracker(config: TrackingConfig) -> None:
+    """Refuse a tracker whose package is not installed, before anything is computed."""
+    if config.kind == "wandb":
+        require_extra("wandb", "tracking=wandb")
 
 
 def build_tracker(config: TrackingConfig, directory: Path, log: Log) -> Tracker:

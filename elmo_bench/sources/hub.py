@@ -16,6 +16,7 @@ from urllib.error import HTTPError
 from urllib.request import urlopen
 
 from elmo_bench.config import HubConfig
+from elmo_bench.extras import import_extra
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.types import DataError, DataMissingError, Log
@@ -75,12 +76,7 @@ def hash_tree(directory: Path) -> str:
 def load_rows(hub: HubConfig, split: str, local: bool, cache: Path, get: str) -> Iterable[Row]:
     """The rows of one split, with class names instead of class indices."""
     alternative = f"or, without it: {get}" if get else "or set paths.local to your own files"
-    try:
-        import datasets
-    except ImportError:
-        raise DataMissingError(
-            f"{hub.repository}: reading it needs the package datasets: pip install datasets; {alternative}"
-        ) from None
+    datasets = import_extra("datasets", f"{hub.repository}: reading it", alternative)
     if not local and not datasets.config.HF_HUB_OFFLINE and (outage := find_outage(hub_address())):
         raise _unreachable(describe(hub, local), outage, alternative)
     datasets.disable_progress_bars()

@@ -42,6 +42,7 @@ def locate_run(config: RunConfig) -> Target:
     from elmo_bench.plugins import load_task
     from elmo_bench.records import RUN_RECORD, read_record
     from elmo_bench.run.preparation import find_lock, foresee
+    from elmo_bench.run.tracking import require_tracker
 
     directory = foresee(config, print_once)
     record = directory / RUN_RECORD
@@ -54,6 +55,7 @@ def locate_run(config: RunConfig) -> Target:
         read_record(record)  # reports a damaged one
     else:
         load_task(config.task)  # reports settings that do not fit
+        require_tracker(config.tracking)
     return Target(
         key=str(directory),
         record=record,

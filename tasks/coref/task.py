@@ -54,6 +54,7 @@ class CorefTask(Task[CorefExample]):
     metric: ClassVar[str] = "average_f1"
     higher_is_better: ClassVar[bool] = True
     answers_are_labels: ClassVar[bool] = False
+    packages: ClassVar[tuple[str, ...]] = ("scipy",)  # the assignment of CEAF
 
     def read(self, files: SplitFiles) -> Iterator[CorefExample]:
         """The documents of the files, one after the other."""

@@ -105,6 +105,17 @@ def test_an_absent_package_is_a_problem() -> None:
     assert (check.state, check.found) == ("problem", "not installed")
 
 
+def test_an_absent_extra_is_a_note_with_its_command(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(doctor, "is_installed", lambda package: package not in ("seqeval", "wandb"))
+    present, *absent = doctor.check_extras()
+    assert present.state == "ok" and "hub" in present.found and "wandb" not in present.found
+    assert [(check.state, check.what, check.found) for check in absent] == [
+        ("note", "extra wandb", "without wandb"),
+        ("note", "extra check", "without seqeval"),
+    ]
+    assert absent[1].remedy.endswith("-e '.[check]'")
+
+
 def test_packages_of_extras_are_not_needed() -> None:
     assert doctor.is_needed(Requirement("torch>=2.10"))
     assert not doctor.is_needed(Requirement("pytest>=9; extra == 'dev'"))

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import __version__
-from elmo_bench.run.environment import describe_code
+from elmo_bench.run.environment import PACKAGES, describe_code, describe_environment
+from elmo_bench.tasks.coref.task import CorefTask
 
 NAME = "elmo_bench"
 INSTALLED = {"version": __version__, "commit": None, "dirty": None}
@@ -70,3 +71,8 @@ def test_a_repository_that_keeps_its_environment_is_no_clone(repository: Path) -
 
 def test_outside_of_repositories_there_is_no_commit(tmp_path: Path) -> None:
     assert describe_code(make_package(tmp_path)) == INSTALLED
+
+
+def test_a_record_lists_the_packages_that_its_run_computes_with() -> None:
+    assert describe_environment()["versions"].keys() == set(PACKAGES)
+    assert describe_environment(CorefTask.packages)["versions"].keys() == {*PACKAGES, "scipy"}

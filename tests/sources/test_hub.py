@@ -18,7 +18,7 @@ from elmo_bench.data.snli import read_snli
 from elmo_bench.data.squad import read_squad
 from elmo_bench.hashing import hash_file
 from elmo_bench.sources import hub
-from elmo_bench.types import DataError, DataMissingError, UsageError
+from elmo_bench.types import DataError, DataMissingError, PackageMissingError, UsageError
 from tests.support.composition import TASKS, compose, run_config
 from tests.support.servers import tracker_server
 
@@ -257,7 +257,7 @@ def test_without_a_network_or_the_package_one_is_told_what_to_do(
     assert "data.repository=DIR" in str(refusal.value)
     assert "or, without it: ask" in str(refusal.value)
     monkeypatch.setitem(sys.modules, "datasets", None)
-    with pytest.raises(DataMissingError, match="pip install datasets"):
+    with pytest.raises(PackageMissingError, match=r"datasets .*pip install .*\[hub\].*; or, without it: ask"):
         fetch(TAGGED, "nobody/nothing", tmp_path / "cache")
 
 

@@ -24,12 +24,11 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.extras import EXTRAS
 from tests.conftest import PROJECT
 
-SLOW_PACKAGES = (
-    *("torch", "pytorch_lightning", "lightning_fabric", "datasets"),
-    *("pandas", "sklearn", "scipy.stats", "wandb"),
-)
+ABSENT = sorted({package for packages in EXTRAS.values() for package in packages})
+SLOW_PACKAGES = ("torch", "pytorch_lightning", "lightning_fabric", "scipy.stats", "numpy.testing", *ABSENT)
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [
@@ -73,6 +72,37 @@ def slow_imports(*commands: Sequence[str]) -> tuple[str, list[str]]:
         check=True,
     )
     return done.stdout, done.stderr.splitlines()
+
+
+_HIDING = """
+import runpy, sys
+from importlib.machinery import PathFinder
+
+class Without(PathFinder):
+    @classmethod
+    def find_spec(cls, name, *further):
+        return None if name.partition(".")[0] in {absent} else super().find_spec(name, *further)
+
+    @classmethod
+    def find_distributions(cls, *context):
+        found = super().find_distributions(*context)
+        return (one for one in found if one.name.replace("-", "_") not in {absent})
+
+sys.meta_path[:] = [Without if finder is PathFinder else finder for finder in sys.meta_path]
+"""
+
+
+def without_extras(program: str, *arguments: str, directory: Path = PROJECT) -> tuple[int, str, str]:
+    """Exit code and output of a program, where no package of any extra is installed."""
+    done = subprocess.run(
+        [sys.executable, "-c", _HIDING.replace("{absent}", repr(ABSENT)) + program, *arguments],
+        cwd=directory,
+        env={**os.environ, "OMP_NUM_THREADS": "1", "PYTHONPATH": str(PROJECT)},
+        capture_output=True,
+        text=True,
+        timeout=300,
+    )
+    return done.returncode, done.stdout, done.stderr
 
 
 class Command:

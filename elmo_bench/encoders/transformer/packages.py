@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import importlib
 import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from elmo_bench.types import UsageError
+from elmo_bench.extras import import_extra
 
 Package = Literal["transformers", "tokenizers", "huggingface_hub"]
 LOGGERS = ("transformers", "huggingface_hub")
@@ -17,13 +16,7 @@ LOGGERS = ("transformers", "huggingface_hub")
 
 def import_package(name: Package) -> Any:
     """A package of the extra."""
-    try:
-        return importlib.import_module(name)
-    except ImportError as error:
-        raise UsageError(
-            f"this encoder needs the package {name} ({error}): pip install -e .[transformers] in a clone, "
-            "pip install elmo-bench[transformers] elsewhere"
-        ) from error
+    return import_extra(name, "this encoder")
 
 
 @contextmanager

@@ -54,7 +54,12 @@ class Transformer(EncoderPlugin):
         location = {"model", "revision", "local_files_only"}
         fingerprint = self.make_fingerprint(ALGORITHM, *files.digests(), without=location)
         card = EncoderCard(
-            context.name, fingerprint, sizes.layer_count, sizes.dim, parameters=sizes.parameters
+            context.name,
+            fingerprint,
+            sizes.layer_count,
+            sizes.dim,
+            parameters=sizes.parameters,
+            packages=("transformers", "tokenizers"),
         )
         return FoundEncoder(card, lambda: self.load(files, card, context.device))
 
