@@ -13,8 +13,9 @@ from elmo_bench.commands import spell_command, spell_run
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
-from elmo_bench.report.formats import write_csv, write_latex, write_markdown
+from elmo_bench.report.formats import write_csv, write_markdown
 from elmo_bench.report.inputs import ReportInputs, describe_tasks
+from elmo_bench.report.latex import write_latex
 from elmo_bench.report.page import write_page
 from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.rows import write_runs

@@ -1,4 +1,4 @@
-"""A report as Markdown, LaTeX and CSV; text from data is escaped for each."""
+"""A report as Markdown and CSV; text from data is escaped for each."""
 
 from __future__ import annotations
 
@@ -6,37 +6,13 @@ import csv
 import io
 import re
 from collections.abc import Iterator, Sequence
-from functools import partial
 
-from elmo_bench.commands import spell_command
 from elmo_bench.report.cells import NO_RUN, NOTHING
 from elmo_bench.report.model import Cell, Report, Table
 from elmo_bench.report.remarks import say_once
 from elmo_bench.report.templates import Filter, render_text
 
 MARKDOWN = re.compile(r"([\\`*_{}\[\]<>|#~])")
-LATEX = {
-    "\\": r"\textbackslash{}",
-    "^": r"\textasciicircum{}",
-    "~": r"\textasciitilde{}",
-    "{": r"\{",
-    "}": r"\}",
-    "$": r"\$",
-    "&": r"\&",
-    "%": r"\%",
-    "#": r"\#",
-    "_": r"\_",
-    "<": "$<$",
-    ">": "$>$",
-    "±": r"$\pm$",
-    "·": r"$\cdot$",
-    "³": "$^3$",
-    "λ": r"$\lambda$",
-    "γ": r"$\gamma$",
-    "φ": r"$\varphi$",
-    "–": "--",
-    "\n": " ",
-}
 FORMULA = ("=", "+", "-", "@", "\t", "\r")  # what spreadsheets take for the start of a formula
 
 
@@ -62,21 +38,6 @@ def write_markdown_cell(cell: Cell) -> str:
 def escape_markdown(text: str) -> str:
     """Text that no Markdown reader takes for markup, on one line."""
     return MARKDOWN.sub(r"\\\1", one_line(text)).replace("&", "&amp;")
-
-
-def write_latex(report: Report) -> str:
-    """tables.tex: one table environment per block, to be read with \\input."""
-    filters: dict[str, Filter] = {
-        "escape": escape_latex,
-        "one_line": one_line,
-        "emphasise": partial(emphasise, r"\textit{{{}}}"),
-    }
-    return render_text("tables.tex.jinja", filters, report=report, command=spell_command("report"))
-
-
-def escape_latex(text: str) -> str:
-    """Text that LaTeX prints as it is."""
-    return "".join(LATEX.get(character, character) for character in text)
 
 
 def emphasise(pattern: str, text: str, cell: Cell) -> str:
