@@ -10,6 +10,7 @@ from elmo_bench.catalog import list_choices, list_findings, list_tables, list_ta
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.cli.resamples import add_resamples, read_resamples
 from elmo_bench.commands import spell_command, spell_run
+from elmo_bench.extras import require_extra
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
@@ -31,12 +32,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The output directory; paths.records=DIR names the directory of the records."""
     take_overrides(parser)
     parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR", help="write all figures for a paper too, as SVG and PDF files"
+    )
     add_resamples(parser)
 
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the files, and print what a reader should know first."""
     resamples = read_resamples(arguments)
+    if arguments.figures:
+        require_extra("matplotlib", "--figures")
     paths = read_paths(arguments)
     directory = paths.records
     published = with_predictions(read_published(directory), paths.runs)
@@ -67,6 +73,10 @@ def run(arguments: argparse.Namespace) -> None:
         arguments.output.mkdir(parents=True, exist_ok=True)
         write_atomically(arguments.output / name, content.encode())
         print(arguments.output / name)
+    if arguments.figures:
+        from elmo_bench.report.printed import write_figures
+
+        print(f"{arguments.figures}: {len(write_figures(report, arguments.figures))} files")
     for warning in report.warnings:
         print(f"warning: {warning}")
 

@@ -26,7 +26,7 @@ from elmo_bench.report.model import Cell, Figure, Section, Table
 from elmo_bench.report.paper import lookup
 from elmo_bench.report.published import BASELINE, PAPER, Sheet, TaskRuns, Wanted
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Line, draw_lines, linear_axis, log_axis
+from elmo_bench.report.svg import Chart, Line, linear_axis, log_axis
 from elmo_bench.report.tables import UNTESTED, commands_for, compare_cells
 
 FIGURE = ("figures", "figure1_sample_efficiency_dev")
@@ -220,10 +220,14 @@ def _figure(name: str, table: TableConfig, sheet: Sheet, part: Part, inputs: Rep
     }
     lines = [_line(label, colour, sizes, side) for colour, (label, side) in enumerate(sides.items(), start=1)]
     up = linear_axis(f"dev {points[0].runs[0].record.metric}", [y for line in lines for _, y in line.points])
-    svg = draw_lines(f"Sample efficiency of {task.title}", lines, log_axis("training examples", sizes), up)
+    drawing = Chart(
+        f"Sample efficiency of {task.title}", tuple(lines), log_axis("training examples", sizes), up
+    )
     facts = facts_of(task, sheet.on(part.corpus), (run for point in points for run in point.runs))
     caption = caption_of(f"{table.title}: {task.title}", "dev", describe_sheet(sheet, [part.corpus]))
-    return Figure(name, explain_sign(caption, svg), svg, tuple(facts), inputs.place(sheet, task.title))
+    return Figure(
+        name, explain_sign(caption, drawing), drawing, tuple(facts), inputs.place(sheet, task.title)
+    )
 
 
 def _line(label: str, colour: int, sizes: Sequence[float], side: Sequence[Seeds]) -> Line:

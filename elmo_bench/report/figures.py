@@ -22,9 +22,10 @@ from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Figure, Place, Section, Table
 from elmo_bench.report.published import BASELINE, PAPER, Sheet
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Line, draw_heat_map, draw_lines, linear_axis
+from elmo_bench.report.svg import Chart, HeatMap, Line, linear_axis
 
 CURVES = "Learning curves"
+EXPLANATION = f"{MARK}: a run met its cap on epochs"
 LOWEST = ("token layer", "LSTM 1", "LSTM 2")  # the names of a biLM's layers, from below
 OURS = "elmo_bench."  # begins the dotted path of our encoders, which are biLMs or have one layer
 
@@ -76,10 +77,12 @@ def _learning_curve(
     ends = max(x for x, _ in points)
     across = replace(across, high=max(ends, 1), ticks=tuple(tick for tick in across.ticks if tick <= ends))
     up = linear_axis(f"dev {metric}", [y for _, y in points])
-    svg = draw_lines(f"Learning curves of {task.title}", lines, across, up)
+    drawing = Chart(f"Learning curves of {task.title}", tuple(lines), across, up)
     facts = facts_of(task, sheet.on(corpus), (run for seeds in groups.values() for run in seeds.values()))
     caption = caption_of(f"{CURVES}: {task.title}", "dev", describe_sheet(sheet, [corpus]))
-    return Figure("curves", explain_sign(caption, svg), svg, tuple(facts), inputs.place(sheet, task.title))
+    return Figure(
+        "curves", explain_sign(caption, drawing), drawing, tuple(facts), inputs.place(sheet, task.title)
+    )
 
 
 def sign(label: str, runs: Iterable[Run]) -> str:
@@ -87,9 +90,9 @@ def sign(label: str, runs: Iterable[Run]) -> str:
     return f"{label} {SIGN}" if any(met_cap(run.record) for run in runs) else label
 
 
-def explain_sign(caption: str, svg: str) -> str:
+def explain_sign(caption: str, drawing: Chart | HeatMap) -> str:
     """The caption of a drawing, which explains the sign if the drawing has it."""
-    return f"{caption} · {SIGN} {MARK}: a run met its cap on epochs" if SIGN in svg else caption
+    return f"{caption} · {SIGN} {EXPLANATION}" if SIGN in drawing.svg else caption
 
 
 def layer_weights(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
@@ -138,8 +141,9 @@ def _weight_map(name: str, caption: str, where: str, learnt: Sequence[Learnt], p
     columns = [[mean(column) for column in _by_layer(one.runs, where)] for one in learnt]
     names = name_layers(learnt, where)
     values = [[column[layer] for column in columns] for layer in range(len(names))]
-    svg = draw_heat_map(f"Layer weights at the {where}", headings, names[::-1], values[::-1])
-    return Figure(name, explain_sign(caption, svg), svg, place=place)
+    rows = tuple(map(tuple, values[::-1]))
+    drawing = HeatMap(f"Layer weights at the {where}", tuple(headings), tuple(names[::-1]), rows)
+    return Figure(name, explain_sign(caption, drawing), drawing, place=place)
 
 
 def _by_layer(runs: Sequence[Run], where: str) -> list[tuple[float, ...]]:

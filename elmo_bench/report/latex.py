@@ -9,6 +9,7 @@ from math import ceil
 
 from elmo_bench.commands import name_commands
 from elmo_bench.report.formats import emphasise, one_line
+from elmo_bench.report.labels import name_apart
 from elmo_bench.report.model import Cell, Report, Table
 from elmo_bench.report.templates import Filter, render_text
 
@@ -77,9 +78,8 @@ def write_latex(report: Report) -> str:
         "in_cell": write_cell,
     }
     tables = [table for section in report.sections for table in section.tables]
-    parts = [
-        part for table, label in zip(tables, name_tables(tables), strict=True) for part in split(table, label)
-    ]
+    labels = name_apart(f"{table.name} {table.block}" for table in tables)
+    parts = [part for table, label in zip(tables, labels, strict=True) for part in split(table, label)]
     command = name_commands("python -m elmo_bench report")
     return render_text("tables.tex.jinja", filters, report=report, parts=parts, command=command)
 
@@ -94,22 +94,6 @@ def write_cell(cell: Cell) -> str:
     return r"\newline ".join(
         emphasise(r"\textit{{{}}}", escape_latex(one_line(line)), cell) for line in cell.printed
     )
-
-
-def name_tables(tables: Sequence[Table]) -> list[str]:
-    """A label for every table: its name, and the source, size and encoder of its runs."""
-    labels: list[str] = []
-    for table in tables:
-        label = slug(f"{table.name} {table.block}")
-        taken = sum(re.fullmatch(rf"{re.escape(label)}(-\d+)?", one) is not None for one in labels)
-        labels.append(f"{label}-{taken + 1}" if taken else label)
-    return labels
-
-
-def slug(text: str) -> str:
-    """A name for labels and files: letters, digits and hyphens, without the words that say what is named."""
-    without = re.sub(r"\([^)]*\)|\b(source|corpus|size|encoder)\b", " ", text.lower())
-    return "-".join(re.findall(r"[a-z0-9]+", without))
 
 
 def split(table: Table, label: str) -> Iterator[Part]:

@@ -24,7 +24,7 @@ from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Figure, Place, Section, Table
 from elmo_bench.report.side_by_side import Column, Field, find_fields
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Line, colour_of, draw_heat_map, draw_lines, linear_axis
+from elmo_bench.report.svg import Chart, HeatMap, Line, colour_of, linear_axis
 
 MIX = "all"
 PLACES = ("input", "output")  # where a mix enters a head
@@ -161,10 +161,10 @@ def _curves(
     whole = tuple(tick for tick in across.ticks if tick == round(tick) and tick <= highest)
     axis = type(across)("layer", -0.2, highest + 0.2, whole)
     up = linear_axis(f"{table.split} {metric}", [y for line in lines for _, y in line.points])
-    svg = draw_lines(f"{title}, layer by layer", lines, axis, up)
+    drawing = Chart(f"{title}, layer by layer", tuple(lines), axis, up)
     where = f"{title} ({column.corpus}) · {table.split} · {field.place}"
     caption = f"{table.title}: {where}. Thin line: the mix of all layers"
-    return Figure(name, explain_sign(caption, svg), svg, place=Place(field.source, task=title))
+    return Figure(name, explain_sign(caption, drawing), drawing, place=Place(field.source, task=title))
 
 
 def _scores(seeds: Seeds, split: str) -> list[float]:
@@ -188,8 +188,10 @@ def _weight_maps(
             layers = sorted(set().union(*learnt.values()))
             values = [[weights.get(layer) for weights in learnt.values()] for layer in layers]
             names = [f"layer {layer}" for layer in layers]
-            svg = draw_heat_map(f"Weights of {title} at the {place}", list(learnt), names[::-1], values[::-1])
+            rows = tuple(map(tuple, values[::-1]))
+            heading = f"Weights of {title} at the {place}"
+            drawing = HeatMap(heading, tuple(learnt), tuple(names[::-1]), rows)
             where = f"{title} ({column.corpus}), at the {place} · {field.place}"
             caption = f"{table.title}: weights of the mix, {where}"
-            figures.append(Figure(name, caption, svg, place=Place(field.source, task=title)))
+            figures.append(Figure(name, caption, drawing, place=Place(field.source, task=title)))
     return figures

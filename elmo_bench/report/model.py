@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Literal
 
 from elmo_bench.report.examples import Case, Confusion
-from elmo_bench.report.svg import Axis
+from elmo_bench.report.svg import Axis, Chart, HeatMap
 
 Kind = Literal["text", "paper", "unverified", "score", "detail", "verdict", "missing", "nothing"]
 
@@ -76,9 +76,14 @@ class Figure:
 
     name: str
     caption: str
-    svg: str
+    drawing: Chart | HeatMap
     notes: tuple[str, ...] = ()
     place: Place = Place()
+
+    @property
+    def svg(self) -> str:
+        """The drawing of a page."""
+        return self.drawing.svg
 
 
 @dataclass(frozen=True)

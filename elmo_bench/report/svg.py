@@ -144,6 +144,36 @@ def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
     return parts, rows
 
 
+@dataclass(frozen=True)
+class Chart:
+    """Curves between two axes; a page and a paper draw it in their own ways."""
+
+    title: str
+    lines: tuple[Line, ...]
+    across: Axis
+    up: Axis
+
+    @property
+    def svg(self) -> str:
+        """The drawing of a page."""
+        return draw_lines(self.title, self.lines, self.across, self.up)
+
+
+@dataclass(frozen=True)
+class HeatMap:
+    """Numbers between 0 and 1 in rows and columns; None where there is none."""
+
+    title: str
+    columns: tuple[str, ...]
+    rows: tuple[str, ...]
+    values: tuple[tuple[float | None, ...], ...]
+
+    @property
+    def svg(self) -> str:
+        """The drawing of a page."""
+        return draw_heat_map(self.title, self.columns, self.rows, self.values)
+
+
 STRIP, NAMES = 26, 84  # of a drawing of single values: the height of a row, the width of the names
 
 

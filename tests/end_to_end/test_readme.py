@@ -77,6 +77,7 @@ RECIPES = {
     ),
     "python -m elmo_bench publish": Recipe(expected="3 new"),
     "python -m elmo_bench report": Recipe(("--resamples", "100"), expected="results/TABLES.md"),
+    "python -m elmo_bench report --figures figures": Recipe(("--resamples", "100"), expected="figures: "),
     "python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --workers 2": Recipe(
         instead=(("sentences.txt", "{sentences}"),), expected="wrote 2 sentences, 6 tokens, 3 layers"
     ),

@@ -12,7 +12,8 @@ import pytest
 
 from elmo_bench import directories
 from elmo_bench.cli.main import main
-from elmo_bench.report.latex import COLUMN, DOWN, PAGE, name_tables, slug, split, width_of, write_latex
+from elmo_bench.report.labels import name_apart, slug
+from elmo_bench.report.latex import COLUMN, DOWN, PAGE, split, width_of, write_latex
 from elmo_bench.report.model import Cell, Report, Section, Table
 from tests.conftest import PROJECT
 from tests.report.test_report import build
@@ -70,7 +71,7 @@ def test_labels_are_distinct_and_name_what_is_shown() -> None:
         "source open, size open, encoder a (11)",
         "source open",
     ]
-    labels = name_tables([make_table(1, 3, block) for block in blocks])
+    labels = name_apart(f"table1 {block}" for block in blocks)
     assert labels == ["table1-open-open-a", "table1-open-open-a-2", "table1-open"]
     assert slug("Learning curves: SST-5") == "learning-curves-sst-5"
 
