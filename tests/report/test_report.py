@@ -719,6 +719,9 @@ def test_latex_prints_what_would_be_commands() -> None:
         r"\textasciicircum{}\textasciitilde{}\#\$ $\lambda$ $\pm$"
     )
     for line in write_latex(evil_report()).splitlines():
+        if line.startswith(r"\label"):
+            assert re.fullmatch(r"\\label\{tab:[a-z0-9-]+\}", line)
+            continue
         assert (
             line.startswith("%") or "alert" not in line or r"\$y\_\allowbreak{}1\textasciicircum{}2\$" in line
         )
