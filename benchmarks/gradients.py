@@ -328,18 +328,6 @@ def dropout_case(size: Size) -> Case:
     )
 
 
-def pack_case(size: Size) -> Case:
-    head, rows = size.task("snli")
-    packing = Packing.of(draw_mask(2 * rows, SENTENCE))
-    x = torch.randn(*packing.mask.shape, 2 * head["hidden"], requires_grad=True)
-    return Case(
-        "SNLI, states",
-        [x],
-        lambda: packing.pack(x),
-        {"`index_select` under autograd": lambda: x.flatten(0, 1).index_select(0, packing.forwards)},
-    )
-
-
 def batched_product_case(size: Size) -> Case:
     head, rows = size.task("squad")
     time = draw_mask(rows, PARAGRAPH).shape[1]
@@ -354,14 +342,13 @@ def batched_product_case(size: Size) -> Case:
 
 
 CASES: Mapping[str, Callable[[Size], Case]] = {
-    "_BatchedProduct": batched_product_case,
-    "_Pack": pack_case,
-    "_Dropped": dropout_case,
-    "CompiledCoupledLstm": coupled_case,
     "_Product": product_case,
+    "_BatchedProduct": batched_product_case,
+    "_Dropped": dropout_case,
     "_LogPartition": crf_case,
     "CompiledLstm": lstm_case,
     "CompiledGru": gru_case,
+    "CompiledCoupledLstm": coupled_case,
     "_ScaledProduct": scaled_product_case,
     "_PackedRecurrence": recurrence_case,
     "_CrossEntropy": cross_entropy_case,

@@ -23,7 +23,7 @@ from pydantic.dataclasses import dataclass
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.directories import add_directory
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
-from elmo_bench.run.execution import run_job
+from elmo_bench.runs.execution import run_job
 from elmo_bench.sweep.compose import compose
 from elmo_bench.types import Words
 

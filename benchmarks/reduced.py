@@ -38,9 +38,9 @@ from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.nn.products import multiply
 from elmo_bench.plugins import load_task
-from elmo_bench.run.inputs import build_vocabularies, number_examples
-from elmo_bench.run.preparation import find_corpus
-from elmo_bench.run.selection import choose_examples, read_corpus
+from elmo_bench.runs.inputs import build_vocabularies, number_examples
+from elmo_bench.runs.preparation import find_corpus
+from elmo_bench.runs.selection import choose_examples, read_corpus
 from elmo_bench.sweep.compose import compose
 
 PROJECT = Path(__file__).parents[1]

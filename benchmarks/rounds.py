@@ -27,9 +27,9 @@ ELSEWHERE = {
     "elmo_bench.encoders.injection": "elmo_bench.representations.injection",
     "elmo_bench.encoders.store": "elmo_bench.representations.store",
     "elmo_bench.encoders.protocol": "elmo_bench.representations.encoder",
-    "elmo_bench.run.batches": "elmo_bench.training.task_data",
-    "elmo_bench.run.fitting": "elmo_bench.training.fitting",
-    "elmo_bench.run.module": "elmo_bench.training.task_module",
+    "elmo_bench.runs.batches": "elmo_bench.training.task_data",
+    "elmo_bench.runs.fitting": "elmo_bench.training.fitting",
+    "elmo_bench.runs.module": "elmo_bench.training.task_module",
     **{
         f"elmo_bench.tasks.{module}": f"elmo_bench.heads.{task}"
         for task, module in {
@@ -108,7 +108,7 @@ class Fitting:
 
     def __init__(self, work: dict[str, Any], by_processor: bool) -> None:
         self.work, self.clock = work, Clock(by_processor)
-        config, batches = project("elmo_bench.config"), project("elmo_bench.run.batches")
+        config, batches = project("elmo_bench.config"), project("elmo_bench.runs.batches")
         self.settings = make(config.TrainingConfig, work["training"])
         examples = {split: [self._example(*row) for row in rows] for split, rows in work["examples"].items()}
         layers = {split: self._open_store(rows) for split, rows in work["examples"].items()}
@@ -126,7 +126,7 @@ class Fitting:
             trainer = config.TrainerConfig(
                 accelerator="cpu", devices=1, precision="32-true", threads=None, checkpoint_seconds=1e9
             )
-            fitting = project("elmo_bench.run.fitting")
+            fitting = project("elmo_bench.runs.fitting")
             values = {
                 "directory": Path(place),
                 "settings": self.settings,
@@ -186,7 +186,7 @@ class Fitting:
         settings = make(getattr(heads, f"{name}HeadSettings"), work["settings"]["head"])
         widths = tensors.Widths(injection.widths.at_input, injection.widths.at_output)
         head = getattr(heads, f"{name}Head")(settings, vocabularies, widths)
-        return timed(project("elmo_bench.run.module").TaskModule, self.clock)(
+        return timed(project("elmo_bench.runs.module").TaskModule, self.clock)(
             head, injection, self.settings, elmo.lam, 1
         )
 

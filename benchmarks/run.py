@@ -121,7 +121,7 @@ def measure(overrides: Sequence[str], steps: int, random: bool) -> dict[str, Any
         with pause_collection():
             import torch
 
-            from elmo_bench.run import execution
+            from elmo_bench.runs import execution
     caught = Caught()
     with tempfile.TemporaryDirectory() as directory:
         config = compose_run([*overrides, f"paths.runs={directory}"], steps, ledger)
@@ -169,8 +169,8 @@ def time_run(ledger: Ledger, steps: int, caught: Caught) -> None:
     """Put timers around the functions that a run consists of, and end training after some steps."""
     import torch
 
-    from elmo_bench.run import batches, execution, fitting, inputs
-    from elmo_bench.run.module import TaskModule
+    from elmo_bench.runs import batches, execution, fitting, inputs
+    from elmo_bench.runs.module import TaskModule
     from elmo_bench.training.checkpoints import CheckpointDirectory
 
     for owner, name, part in (
@@ -235,7 +235,7 @@ def use_random_layers() -> None:
     """Layers of the original biLM's size in place of an encoder's; nothing is loaded or stored."""
     from benchmarks.steps import random_layers
     from elmo_bench.encoders.protocol import EncoderCard, FoundEncoder
-    from elmo_bench.run import inputs, preparation
+    from elmo_bench.runs import inputs, preparation
 
     card = EncoderCard("random layers", "none", PAPER_LAYERS, PAPER_DIM)
     source = random_layers(PAPER_LAYERS, PAPER_DIM)

@@ -16,9 +16,9 @@ from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.plugins import load_task
-from elmo_bench.run.batches import LayerSource, TrainingBatches, collate
-from elmo_bench.run.inputs import build_vocabularies, number_examples
-from elmo_bench.run.module import TaskModule
+from elmo_bench.runs.batches import LayerSource, TrainingBatches, collate
+from elmo_bench.runs.inputs import build_vocabularies, number_examples
+from elmo_bench.runs.module import TaskModule
 from elmo_bench.sweep.compose import compose
 from elmo_bench.tensors import Batch
 from elmo_bench.types import Excerpt, Words

@@ -15,7 +15,7 @@ from elmo_bench.report.pairs import choose_metric, gather, pair_up, read_run
 from elmo_bench.report.published import read_published
 from elmo_bench.report.rows import rows_of
 from elmo_bench.report.statistics import RESAMPLES
-from elmo_bench.run.scores import find_scores
+from elmo_bench.runs.scores import find_scores
 from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.multirun import wait_for
 from elmo_bench.sweep.runs import KIND

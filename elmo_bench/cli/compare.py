@@ -18,7 +18,7 @@ from elmo_bench.report.pairs import choose_metric, gather, pair_up
 from elmo_bench.report.power import describe_power, detectable_gain, deviation_of_gain, seeds_for
 from elmo_bench.report.published import differing
 from elmo_bench.report.statistics import spread
-from elmo_bench.run.scores import find_scores
+from elmo_bench.runs.scores import find_scores
 
 HELP = """compare two runs, or all seeds of two conditions, on the same test set
 

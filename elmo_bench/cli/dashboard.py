@@ -44,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.catalog import list_choices, list_tables, list_tasks, read_task
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
-    from elmo_bench.run.tracking import has_wandb_key
+    from elmo_bench.runs.tracking import has_wandb_key
     from elmo_bench.sources import list_corpora
 
     if arguments.data not in (sources := list_choices("data")):

@@ -130,7 +130,7 @@ def check_hardware() -> Iterator[Check]:
     """The processor and the GPU that PyTorch uses."""
     import torch
 
-    from elmo_bench.run.environment import count_cores, describe_processor
+    from elmo_bench.runs.environment import count_cores, describe_processor
 
     known = describe_processor().get("flags", "").split()
     flags = [flag for flag in FLAGS if flag in known]
@@ -230,7 +230,7 @@ def attempt(action: Callable[[], float]) -> float | Check:
 
 def check_tracking() -> Check:
     """Whether tracking=wandb would work online."""
-    from elmo_bench.run.tracking import has_wandb_key
+    from elmo_bench.runs.tracking import has_wandb_key
 
     mode = os.environ.get("WANDB_MODE")
     if mode:

@@ -35,14 +35,14 @@ def run(arguments: argparse.Namespace) -> None:
         raise UsageError(
             f"an ensemble is of two different runs or more, got {len(arguments.runs)} directories"
         )
-    from elmo_bench.run.ensemble import (
+    from elmo_bench.runs.ensemble import (
         check_members,
         name_ensemble,
         predict_together,
         splits_of,
         write_ensemble,
     )
-    from elmo_bench.run.restoration import restore
+    from elmo_bench.runs.restoration import restore
 
     paths = read_paths(arguments)
     runs = [restore(directory, paths, log_to_stderr) for directory in arguments.runs]

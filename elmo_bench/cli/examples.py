@@ -41,7 +41,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the cases, and how many there are each way."""
-    from elmo_bench.run.answers import read_answers, require_predictions
+    from elmo_bench.runs.answers import read_answers, require_predictions
 
     if arguments.count < 0:
         raise UsageError(f"--count {arguments.count}: expected 0 (all) or more")

@@ -71,7 +71,7 @@ class Scores(Mapping[str, Score]):
 
     @cached_property
     def found(self) -> dict[str, Score]:
-        from elmo_bench.run.scores import find_scores
+        from elmo_bench.runs.scores import find_scores
 
         return find_scores(self.records)[0]
 

@@ -15,7 +15,7 @@ from elmo_bench.files import write_atomically
 from elmo_bench.types import UsageError, log_to_stderr
 
 if TYPE_CHECKING:
-    from elmo_bench.run.restoration import Restored
+    from elmo_bench.runs.restoration import Restored
 
 HELP = """apply a finished run to a file in the format of its task
 
@@ -49,7 +49,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Predict, write the predictions, and print their score if the file has gold labels."""
-    from elmo_bench.run.restoration import predict_file, read_file, restore
+    from elmo_bench.runs.restoration import predict_file, read_file, restore
     from elmo_bench.task import Rendering
 
     restored = restore(arguments.run, read_paths(arguments), log_to_stderr)

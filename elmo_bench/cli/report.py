@@ -20,8 +20,8 @@ from elmo_bench.report.latex import write_latex
 from elmo_bench.report.page import write_page
 from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.rows import write_runs
-from elmo_bench.run.answers import AnswersAtHand, find_predictions
-from elmo_bench.run.scores import find_scores
+from elmo_bench.runs.answers import AnswersAtHand, find_predictions
+from elmo_bench.runs.scores import find_scores
 from elmo_bench.types import DataMissingError
 
 HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"

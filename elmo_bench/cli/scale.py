@@ -17,7 +17,7 @@ from elmo_bench.types import log_to_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.bilm.settings import BilmConfig
-    from elmo_bench.run.scale import Numbering, Training
+    from elmo_bench.runs.scale import Numbering, Training
 
 HELP = """memory, disk and hours of the paper's sizes on this machine
 
@@ -71,7 +71,7 @@ def run(arguments: argparse.Namespace) -> None:
     """Measure, multiply and print."""
     from elmo_bench.bilm.settings import BilmConfig
     from elmo_bench.config import PathsConfig
-    from elmo_bench.run.scale import measure_numbering, measure_training, read_text
+    from elmo_bench.runs.scale import measure_numbering, measure_training, read_text
     from elmo_bench.sweep.compose import compose
 
     values = compose([*DEFAULTS, *arguments.overrides], "pretrain")
@@ -101,7 +101,7 @@ def find_needs(
     numbering: Numbering, training: Training, config: BilmConfig, processes: int, disk: float
 ) -> Iterator[Need]:
     """Everything of limited supply, in the order of a study."""
-    from elmo_bench.run.scale import ONE_BILLION, store_bytes
+    from elmo_bench.runs.scale import ONE_BILLION, store_bytes
 
     memory = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
     text, batches = ONE_BILLION, config.batches

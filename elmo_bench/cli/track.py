@@ -26,8 +26,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Send every run, from its beginning to its end."""
     from elmo_bench.config import TrackingConfig
-    from elmo_bench.run.replaying import read_finished, replay
-    from elmo_bench.run.tracking import WandbTracker
+    from elmo_bench.runs.replaying import read_finished, replay
+    from elmo_bench.runs.tracking import WandbTracker
     from elmo_bench.types import log_to_stderr
 
     paths = read_paths(arguments)

@@ -29,7 +29,7 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.sweep.compose import compose
 
     config = read_config(RunConfig, compose(arguments.overrides))
-    from elmo_bench.run.check import Inspection, find_substitutes
+    from elmo_bench.runs.check import Inspection, find_substitutes
 
     if config.data.source == "paper":
         paper = read_config(RunConfig, compose([f"task={config.task.name}", "data=paper"]))

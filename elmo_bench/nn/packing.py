@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
 
 import torch
 from torch import Tensor, nn
-from torch.autograd.function import once_differentiable
 from torch.nn.utils.rnn import pack_padded_sequence, pad_packed_sequence
 
 
@@ -40,8 +38,7 @@ class Packing:
 
     def pack(self, padded: Tensor) -> Tensor:
         """(rows, time, dim) to the real tokens in left-to-right order, (tokens, dim)."""
-        tokens: Tensor = _Pack.apply(padded.flatten(0, 1), self.forwards)  # type: ignore[no-untyped-call]
-        return tokens
+        return padded.flatten(0, 1).index_select(0, self.forwards)
 
     def unpack(self, packed: Tensor) -> Tensor:
         """Tokens in left-to-right order back to (rows, time, dim), zeros at padding."""
@@ -50,8 +47,7 @@ class Packing:
 
     def turn(self, packed: Tensor) -> Tensor:
         """Packed tokens in the order of the other reading direction."""
-        turned: Tensor = _Pack.apply(packed, self.turned)  # type: ignore[no-untyped-call]
-        return turned
+        return packed.index_select(0, self.turned)
 
     @cached_property
     def rows(self) -> Tensor:
@@ -68,22 +64,6 @@ class Packing:
     def steps(self, packed: Tensor) -> tuple[Tensor, ...]:
         """The packed tokens of every step, (rows that are still running, dim) each."""
         return torch.split(packed, list(self.sizes))
-
-
-class _Pack(torch.autograd.Function):
-    """Some rows of a matrix, each at most once, so gradients are copied; autograd would add them up."""
-
-    @staticmethod
-    def forward(ctx: Any, padded: Tensor, places: Tensor) -> Tensor:
-        ctx.save_for_backward(places)
-        ctx.rows = len(padded)
-        return padded.index_select(0, places)
-
-    @staticmethod
-    @once_differentiable
-    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
-        (places,) = ctx.saved_tensors
-        return gradient.new_zeros(ctx.rows, gradient.shape[1]).index_copy_(0, places, gradient), None
 
 
 def run_library(layer: nn.RNNBase, x: Tensor, mask: Tensor) -> Tensor:

@@ -9,7 +9,7 @@ from elmo_bench.bilm.settings import LimitsConfig
 from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.config import WordsConfig
 from elmo_bench.hashing import hash_value
-from elmo_bench.run.finetuning import Finetuning, is_made, make
+from elmo_bench.runs.finetuning import Finetuning, is_made, make
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line, print_once

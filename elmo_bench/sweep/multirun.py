@@ -20,8 +20,8 @@ from omegaconf import DictConfig
 from elmo_bench.directories import add_directory, own_directories
 from elmo_bench.files import waiting_lock
 from elmo_bench.output import outlive_output
-from elmo_bench.run.outcome import tidy
-from elmo_bench.run.tracking import join_sweep
+from elmo_bench.runs.outcome import tidy
+from elmo_bench.runs.tracking import join_sweep
 from elmo_bench.sweep.compose import Composer, quote, read_paths, to_values
 from elmo_bench.sweep.gpus import take_gpu
 from elmo_bench.sweep.guard import guard

@@ -40,7 +40,7 @@ from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, ContextRank, NeighboursRecord, write_record
-from elmo_bench.run.environment import describe_environment
+from elmo_bench.runs.environment import describe_environment
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.printing import print_line, print_once

@@ -50,7 +50,7 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
     corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
-    from elmo_bench.run.environment import describe_environment
+    from elmo_bench.runs.environment import describe_environment
 
     if command.trainer.accumulate > 1:
         raise UsageError("trainer.accumulate: only heads are trained in parts; lower bilm.batches.tokens")

@@ -22,13 +22,13 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     """Execute one run and print its outcome."""
     refuse_several_devices(config.trainer)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
-    from elmo_bench.run.outcome import find_outcome
-    from elmo_bench.run.printing import print_outcome
+    from elmo_bench.runs.outcome import find_outcome
+    from elmo_bench.runs.printing import print_outcome
 
     outcome = find_outcome(config, print_line)
     if outcome is None:
         with pause_collection():  # only now PyTorch and Lightning, which take seconds
-            from elmo_bench.run.execution import run_job
+            from elmo_bench.runs.execution import run_job
 
         check_devices(config.trainer)
         outcome = run_job(config, print_line)
@@ -41,8 +41,8 @@ def locate_run(config: RunConfig) -> Target:
     refuse_several_devices(config.trainer)
     from elmo_bench.plugins import load_task
     from elmo_bench.records import RUN_RECORD, read_record
-    from elmo_bench.run.preparation import find_lock, foresee
-    from elmo_bench.run.tracking import require_tracker
+    from elmo_bench.runs.preparation import find_lock, foresee
+    from elmo_bench.runs.tracking import require_tracker
 
     directory = foresee(config, print_once)
     record = directory / RUN_RECORD
@@ -93,7 +93,7 @@ def expand_layers(job: list[str], read: Callable[[list[str]], RunConfig]) -> lis
 def _find_layers(config: RunConfig) -> tuple[int, ...]:
     """The layers that `encoder.layers` keeps; the baseline is one job. Nothing is computed."""
     from elmo_bench.encoders.layers import kept_layers
-    from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
+    from elmo_bench.runs.encoder import find_run_encoder, plan_run_encoder
 
     if config.elmo.where == "none":
         return (0,)

@@ -18,8 +18,8 @@ from elmo_bench.data.vectors import word_table
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.metrics.ratios import sum_counts
-from elmo_bench.run.batches import collate
-from elmo_bench.run.excerpts import excerpts_of
+from elmo_bench.runs.batches import collate
+from elmo_bench.runs.excerpts import excerpts_of
 from elmo_bench.task import AnyTask, Example, Rendering, Task
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic, cut_batch, share_parts
 from elmo_bench.types import Counts, Excerpt, Prediction, Scores, UsageError

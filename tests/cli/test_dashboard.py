@@ -16,7 +16,7 @@ from elmo_bench.dashboard.building import Project, specify
 from elmo_bench.dashboard.plan import plan_dashboard
 from elmo_bench.records import read_records
 from elmo_bench.report.series import row_scores, rows_of, scope_of
-from elmo_bench.run.tracked import summarise_run
+from elmo_bench.runs.tracked import summarise_run
 from elmo_bench.sources import list_corpora
 from tests.conftest import PROJECT
 from tests.support.composition import TASKS, run_config

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from elmo_bench.data.batching import IndexedExample, pad, plan_batches
-from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers, seed_at
+from elmo_bench.runs.batches import EvaluationBatches, TrainingBatches, no_layers, seed_at
 from elmo_bench.types import Excerpt
 
 

@@ -13,7 +13,6 @@ import elmo_bench
 from elmo_bench.records import read_record
 from elmo_bench.report.comparison import Comparison
 from elmo_bench.report.rows import rows_of
-from elmo_bench.results import run
 from tests.conftest import PROJECT
 from tests.support.markdown import code_blocks, read_page, section, table_rows
 from tests.support.notebooks import code_cells, read_notebook, run_code
@@ -45,7 +44,6 @@ def clone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     for name in ("results/models", "results/records/ner", "examples"):
         shutil.copytree(PROJECT / name, tmp_path / name)
     monkeypatch.chdir(tmp_path)
-    monkeypatch.setattr(elmo_bench, "run", run, raising=False)  # until the package elmo_bench.run is renamed
     return tmp_path
 
 

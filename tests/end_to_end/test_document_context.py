@@ -12,7 +12,7 @@ from elmo_bench.cli.main import main
 from elmo_bench.conditions import describe_condition
 from elmo_bench.config import RunConfig
 from elmo_bench.records import read_record
-from elmo_bench.run.execution import run_job
+from elmo_bench.runs.execution import run_job
 from elmo_bench.sources import prepare
 from elmo_bench.types import InterruptedRunError, UsageError
 from tests.support.composition import run_config

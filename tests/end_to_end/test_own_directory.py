@@ -16,7 +16,7 @@ import pytest
 from elmo_bench.cli.main import main
 from elmo_bench.conditions import is_baseline
 from elmo_bench.records import Record, read_record
-from elmo_bench.run import fitting
+from elmo_bench.runs import fitting
 from elmo_bench.sweep.scripts import launch_runs, launch_training
 from tests.support.extensions import fresh_process, write_extensions
 

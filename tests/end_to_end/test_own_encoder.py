@@ -14,9 +14,9 @@ from elmo_bench import directories
 from elmo_bench.cli.main import main
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.records import read_record
-from elmo_bench.run import fitting
-from elmo_bench.run.execution import run_job
-from elmo_bench.run.outcome import Outcome
+from elmo_bench.runs import fitting
+from elmo_bench.runs.execution import run_job
+from elmo_bench.runs.outcome import Outcome
 from elmo_bench.sources import prepare
 from elmo_bench.sweep.compose import compose
 from elmo_bench.testing import check_encoder

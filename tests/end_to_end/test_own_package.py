@@ -12,7 +12,7 @@ import pytest
 from elmo_bench.cli.main import main
 from elmo_bench.conditions import is_baseline
 from elmo_bench.records import read_record
-from elmo_bench.run import fitting
+from elmo_bench.runs import fitting
 from elmo_bench.sweep.scripts import launch_runs
 from tests.support.extensions import fresh_process, install_package, write_extensions
 

@@ -23,7 +23,7 @@ from elmo_bench.records import (
     write_record,
 )
 from elmo_bench.report.published import read_published
-from elmo_bench.run.execution import run_job
+from elmo_bench.runs.execution import run_job
 from elmo_bench.sources import prepare
 from tests.support.caches import copy_cache
 from tests.support.composition import run_config

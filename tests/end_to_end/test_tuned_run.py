@@ -9,9 +9,9 @@ import pytest
 
 from elmo_bench.config import RunConfig
 from elmo_bench.records import read_record
-from elmo_bench.run.execution import run_job
-from elmo_bench.run.outcome import Outcome
-from elmo_bench.run.preparation import foresee
+from elmo_bench.runs.execution import run_job
+from elmo_bench.runs.outcome import Outcome
+from elmo_bench.runs.preparation import foresee
 from elmo_bench.sweep.runs import KIND
 from elmo_bench.types import UsageError
 from tests.support.composition import compose, finetune_one, pretrain_one, pretraining

@@ -15,8 +15,8 @@ from elmo_bench.data.mapped_vectors import map_vectors
 from elmo_bench.encoders.bilm import RandomBilm
 from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.files import CHECKSUMS, read_kept, write_kept
-from elmo_bench.run.inputs import gather
-from elmo_bench.run.preparation import prepare as prepare_run
+from elmo_bench.runs.inputs import gather
+from elmo_bench.runs.preparation import prepare as prepare_run
 from elmo_bench.sources import prepare
 from elmo_bench.sweep.runs import locate_run
 from elmo_bench.training.checkpoints import CheckpointDirectory

@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from elmo_bench.run import execution
+from elmo_bench.runs import execution
 from elmo_bench.sweep.plan import Target
 from elmo_bench.sweep.runs import locate_run
 from elmo_bench.sweep.scripts import launch_runs

@@ -11,7 +11,7 @@ from typing import Any
 import pytest
 from filelock import FileLock
 
-from elmo_bench.run import execution
+from elmo_bench.runs import execution
 from elmo_bench.sweep import multirun
 from elmo_bench.sweep.scripts import launch_runs
 from elmo_bench.training.stopping import SIGNALS, stop_on_signals

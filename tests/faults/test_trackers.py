@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.config import TrackingConfig
-from elmo_bench.run import tracking
-from elmo_bench.run.tracking import RunLabel, WandbTracker, join_sweep
+from elmo_bench.runs import tracking
+from elmo_bench.runs.tracking import RunLabel, WandbTracker, join_sweep
 from tests.support.servers import FAILURES, TrackerServer, tracker_server
 
 IMPATIENT = 1.5  # seconds; less than a server may take in earnest

@@ -11,7 +11,7 @@ from elmo_bench.config import read_config
 from elmo_bench.identity import identify
 from elmo_bench.plugins import load_reader, load_task
 from elmo_bench.records import condition_of
-from elmo_bench.run.finetuning import write_text
+from elmo_bench.runs.finetuning import write_text
 from elmo_bench.sweep.finetuning import FinetuneCommand
 from tests.support.composition import TASKS, compose, run_config
 

@@ -25,7 +25,7 @@ Output = pytest.CaptureFixture[str]
 def launch(world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Launch]:
     """run.py in this process; it must start no run."""
     copy_cache(world, tmp_path)
-    from elmo_bench.run import execution
+    from elmo_bench.runs import execution
 
     def fail(*_: object) -> None:
         raise AssertionError("a run was started")

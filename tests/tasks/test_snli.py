@@ -13,9 +13,9 @@ import torch
 from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.run.inputs import gather
-from elmo_bench.run.preparation import prepare
-from elmo_bench.run.selection import read_corpus
+from elmo_bench.runs.inputs import gather
+from elmo_bench.runs.preparation import prepare
+from elmo_bench.runs.selection import read_corpus
 from elmo_bench.tensors import Stream
 from elmo_bench.types import SplitFiles, UsageError
 from tests.support.composition import make_task, run_config

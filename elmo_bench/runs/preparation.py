@@ -14,7 +14,7 @@ from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.identity import identify
 from elmo_bench.plugins import find_version, load_task
 from elmo_bench.records import TunedEncoder, condition_of
-from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
+from elmo_bench.runs.encoder import find_run_encoder, plan_run_encoder
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask
 from elmo_bench.types import DataMissingError, Log

@@ -13,7 +13,7 @@ import torch
 from elmo_bench.catalog import list_documented
 from elmo_bench.encoders.protocol import EncoderCard, Layers
 from elmo_bench.encoders.store import Store
-from elmo_bench.run.excerpts import check_documents, excerpts_of, texts_of
+from elmo_bench.runs.excerpts import check_documents, excerpts_of, texts_of
 from elmo_bench.task import Example
 from elmo_bench.types import Excerpt, SplitFiles, UsageError, Words
 from tests.support.composition import make_task

@@ -13,10 +13,10 @@ import pytest
 
 from elmo_bench.config import TrackingConfig
 from elmo_bench.records import read_record
-from elmo_bench.run import tracking
-from elmo_bench.run.replaying import read_finished, replay
-from elmo_bench.run.tracked import Tracked, describe_run, label_run, name_row
-from elmo_bench.run.tracking import (
+from elmo_bench.runs import tracking
+from elmo_bench.runs.replaying import read_finished, replay
+from elmo_bench.runs.tracked import Tracked, describe_run, label_run, name_row
+from elmo_bench.runs.tracking import (
     NoTracker,
     RunLabel,
     SafeTracker,

@@ -10,7 +10,7 @@ from typing import Literal
 from elmo_bench.config import RunConfig
 from elmo_bench.files import remove_dead
 from elmo_bench.records import RUN_RECORD, Record, read_record
-from elmo_bench.run.preparation import foresee
+from elmo_bench.runs.preparation import foresee
 from elmo_bench.types import Log
 
 CHECKPOINTS = "checkpoints"  # of a run that is not finished

@@ -27,7 +27,7 @@ from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
 from elmo_bench.plugins import load_reader
-from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import Log, UsageError, Words
@@ -83,7 +83,7 @@ def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
     # Imported only to train: it brings PyTorch and Lightning along.
     from elmo_bench.bilm.training.language_model import find_language_model
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
-    from elmo_bench.run.environment import describe_environment
+    from elmo_bench.runs.environment import describe_environment
 
     context = EncoderContext(finetuning.encoder.name, finetuning.paths, finetuning.trainer, log)
     start = load_plugin(finetuning.encoder).language_model(context)

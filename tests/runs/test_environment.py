@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench import __version__
-from elmo_bench.run.environment import PACKAGES, describe_code, describe_environment
+from elmo_bench.runs.environment import PACKAGES, describe_code, describe_environment
 from elmo_bench.tasks.coref.task import CorefTask
 
 NAME = "elmo_bench"

@@ -12,7 +12,7 @@ from torch.nn.utils import clip_grad_norm_, clip_grad_value_
 
 from elmo_bench.config import OptimiserConfig, TrainingConfig
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.run.batches import seed_at
+from elmo_bench.runs.batches import seed_at
 from elmo_bench.tensors import Batch, Head, HeadOutput, cut_batch, share_parts
 from elmo_bench.training.lightning import pl
 from elmo_bench.types import BenchError, Prediction

@@ -20,10 +20,10 @@ from elmo_bench.records import (
     write_predictions,
     write_record,
 )
-from elmo_bench.run.environment import describe_environment
-from elmo_bench.run.module import TaskModule
-from elmo_bench.run.restoration import Restored
-from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.runs.environment import describe_environment
+from elmo_bench.runs.module import TaskModule
+from elmo_bench.runs.restoration import Restored
+from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.task import Example
 from elmo_bench.tensors import Batch, Head, HeadOutput, Probabilistic
 from elmo_bench.types import Counts, Log, Prediction, Scores, UsageError

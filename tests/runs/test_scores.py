@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from elmo_bench.records import read_records
-from elmo_bench.run.scores import find_scores
+from elmo_bench.runs.scores import find_scores
 from tests.conftest import PROJECT
 
 

@@ -30,16 +30,16 @@ from elmo_bench.records import (
     write_predictions,
     write_record,
 )
-from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, seed_at
-from elmo_bench.run.environment import describe_environment
-from elmo_bench.run.fitting import Fit, FitPlan, fit, predict
-from elmo_bench.run.inputs import Material, build_store, gather
-from elmo_bench.run.module import TaskModule
-from elmo_bench.run.outcome import CHECKPOINTS, Outcome, tidy
-from elmo_bench.run.preparation import Prepared, find_lock, prepare
-from elmo_bench.run.speed import describe_encoder
-from elmo_bench.run.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
-from elmo_bench.run.tracking import Tracker, build_tracker, require_tracker
+from elmo_bench.runs.batches import EvaluationBatches, TrainingBatches, seed_at
+from elmo_bench.runs.environment import describe_environment
+from elmo_bench.runs.fitting import Fit, FitPlan, fit, predict
+from elmo_bench.runs.inputs import Material, build_store, gather
+from elmo_bench.runs.module import TaskModule
+from elmo_bench.runs.outcome import CHECKPOINTS, Outcome, tidy
+from elmo_bench.runs.preparation import Prepared, find_lock, prepare
+from elmo_bench.runs.speed import describe_encoder
+from elmo_bench.runs.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
+from elmo_bench.runs.tracking import Tracker, build_tracker, require_tracker
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 

@@ -8,7 +8,7 @@ from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import RUN_RECORD, Record
 from elmo_bench.report.convergence import MARK, met_cap
-from elmo_bench.run.outcome import Outcome
+from elmo_bench.runs.outcome import Outcome
 from elmo_bench.types import Scores
 
 

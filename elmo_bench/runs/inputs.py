@@ -12,11 +12,11 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.layers import layers_stored
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.store import Store
-from elmo_bench.run.batches import LayerSource, no_layers
-from elmo_bench.run.excerpts import check_documents, excerpts_of, texts_of
-from elmo_bench.run.preparation import Prepared
-from elmo_bench.run.selection import choose_examples, read_corpus
-from elmo_bench.run.speed import Stopwatch
+from elmo_bench.runs.batches import LayerSource, no_layers
+from elmo_bench.runs.excerpts import check_documents, excerpts_of, texts_of
+from elmo_bench.runs.preparation import Prepared
+from elmo_bench.runs.selection import choose_examples, read_corpus
+from elmo_bench.runs.speed import Stopwatch
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import DataError, Log, Words
 

@@ -9,7 +9,7 @@ from elmo_bench.config import EncoderConfig, RunConfig
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder, PlannedEncoder
 from elmo_bench.records import TunedEncoder, read_content
-from elmo_bench.run.finetuning import Finetuning, is_made, make
+from elmo_bench.runs.finetuning import Finetuning, is_made, make
 from elmo_bench.types import Log
 
 MODEL_PLUGIN = "elmo_bench.encoders.bilm.DirectoryBilm"

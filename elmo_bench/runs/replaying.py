@@ -8,8 +8,8 @@ from pathlib import Path
 
 from elmo_bench.config import PathsConfig
 from elmo_bench.records import RUN_RECORD, Record, read_record
-from elmo_bench.run.tracked import describe_run, label_run, name_row, summarise_run, track_record
-from elmo_bench.run.tracking import Tracker
+from elmo_bench.runs.tracked import describe_run, label_run, name_row, summarise_run, track_record
+from elmo_bench.runs.tracking import Tracker
 from elmo_bench.types import DataMissingError
 
 

@@ -14,7 +14,7 @@ from tests.conftest import PROJECT
 
 METRICS = """
 import sys
-import elmo_bench.run.execution, elmo_bench.bilm.training.pretraining
+import elmo_bench.runs.execution, elmo_bench.bilm.training.pretraining
 print([name for name in ("torchmetrics.functional", "transformers", "scipy.signal") if name in sys.modules])
 from torchmetrics import Accuracy
 import torch, torchmetrics

@@ -14,9 +14,9 @@ from torch import nn
 from elmo_bench.config import ElmoConfig, TrainerConfig, TrainingConfig
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.encoders.injection import Injection
-from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, no_layers
-from elmo_bench.run.fitting import Fit, FitPlan, fit, recent_slope
-from elmo_bench.run.module import TaskModule
+from elmo_bench.runs.batches import EvaluationBatches, TrainingBatches, no_layers
+from elmo_bench.runs.fitting import Fit, FitPlan, fit, recent_slope
+from elmo_bench.runs.module import TaskModule
 from elmo_bench.tensors import Batch, HeadOutput, Injected
 from elmo_bench.training.stopping import SIGNALS
 from elmo_bench.types import Excerpt

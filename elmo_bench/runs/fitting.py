@@ -14,8 +14,8 @@ from torch import Tensor
 from torch.utils.data import DataLoader
 
 from elmo_bench.config import TrainerConfig, TrainingConfig
-from elmo_bench.run.batches import EvaluationBatches, TrainingBatches
-from elmo_bench.run.module import Scorer, TaskModule
+from elmo_bench.runs.batches import EvaluationBatches, TrainingBatches
+from elmo_bench.runs.module import Scorer, TaskModule
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.lightning import pl
 from elmo_bench.training.progress import Meter, spell_time

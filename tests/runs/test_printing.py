@@ -9,8 +9,8 @@ import pytest
 
 from elmo_bench.identity import identify
 from elmo_bench.records import Record
-from elmo_bench.run.outcome import Outcome
-from elmo_bench.run.printing import describe_scores, print_outcome, suggest
+from elmo_bench.runs.outcome import Outcome
+from elmo_bench.runs.printing import describe_scores, print_outcome, suggest
 from tests.support.composition import run_config
 from tests.support.report_records import NONE, make_record
 

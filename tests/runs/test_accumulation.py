@@ -15,10 +15,10 @@ from elmo_bench.data.batching import IndexedExample
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.identity import identify
 from elmo_bench.records import condition_of
-from elmo_bench.run import execution
-from elmo_bench.run.batches import EvaluationBatches, TrainingBatches, collate, no_layers
-from elmo_bench.run.fitting import FitPlan, fit
-from elmo_bench.run.module import TaskModule
+from elmo_bench.runs import execution
+from elmo_bench.runs.batches import EvaluationBatches, TrainingBatches, collate, no_layers
+from elmo_bench.runs.fitting import FitPlan, fit
+from elmo_bench.runs.module import TaskModule
 from elmo_bench.tensors import Batch, HeadOutput, Injected, cut_batch
 from elmo_bench.training.memory import explain_exhaustion
 from elmo_bench.types import BenchError

@@ -9,7 +9,7 @@ import pytest
 
 from elmo_bench.training import progress
 from elmo_bench.training.progress import Meter, spell_time
-from tests.run.test_stopping import train
+from tests.runs.test_stopping import train
 
 
 class Clock:

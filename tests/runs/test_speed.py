@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from elmo_bench.encoders.protocol import EncoderCard, FoundEncoder, Layers
-from elmo_bench.run import execution
-from elmo_bench.run.execution import run_job
-from elmo_bench.run.speed import Stopwatch, describe_encoder
+from elmo_bench.runs import execution
+from elmo_bench.runs.execution import run_job
+from elmo_bench.runs.speed import Stopwatch, describe_encoder
 from elmo_bench.types import Words
 from tests.support.caches import copy_cache
 from tests.support.composition import run_config

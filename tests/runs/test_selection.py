@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 import pytest
 
 from elmo_bench.config import CorpusConfig, DataConfig
-from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.sources import Corpus
 from elmo_bench.types import SplitFiles, UsageError
 

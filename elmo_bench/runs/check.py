@@ -22,12 +22,12 @@ from elmo_bench.files import nearest_directory
 from elmo_bench.identity import identify
 from elmo_bench.plugins import load_task
 from elmo_bench.records import RUN_RECORD
-from elmo_bench.run.encoder import find_run_encoder, plan_run_encoder
-from elmo_bench.run.excerpts import check_documents, texts_of
-from elmo_bench.run.inputs import read_words, sentences_of
-from elmo_bench.run.preparation import find_corpus, hash_words, run_directory
-from elmo_bench.run.selection import choose_examples, read_examples
-from elmo_bench.run.tracking import require_tracker
+from elmo_bench.runs.encoder import find_run_encoder, plan_run_encoder
+from elmo_bench.runs.excerpts import check_documents, texts_of
+from elmo_bench.runs.inputs import read_words, sentences_of
+from elmo_bench.runs.preparation import find_corpus, hash_words, run_directory
+from elmo_bench.runs.selection import choose_examples, read_examples
+from elmo_bench.runs.tracking import require_tracker
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.tensors import Widths

@@ -12,8 +12,8 @@ from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.records import Record
 from elmo_bench.report.series import row_scores, scope, scope_of
-from elmo_bench.run.preparation import Prepared
-from elmo_bench.run.tracking import RunLabel, find_sweep
+from elmo_bench.runs.preparation import Prepared
+from elmo_bench.runs.tracking import RunLabel, find_sweep
 
 
 @dataclass(frozen=True)

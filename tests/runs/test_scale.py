@@ -11,8 +11,8 @@ from elmo_bench.cli import scale as command
 from elmo_bench.cli.main import main
 from elmo_bench.config import read_config
 from elmo_bench.encoders.protocol import EncoderCard
-from elmo_bench.run import scale
-from elmo_bench.run.scale import CORPORA, Linear, Numbering, Text, Training
+from elmo_bench.runs import scale
+from elmo_bench.runs.scale import CORPORA, Linear, Numbering, Text, Training
 from tests.support.composition import pretraining
 
 Output = pytest.CaptureFixture[str]

@@ -13,7 +13,7 @@ from elmo_bench.config import RunConfig
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
 from elmo_bench.files import read_kept, write_kept
 from elmo_bench.records import EncoderFacts, EncodingSpeed
-from elmo_bench.run.environment import describe_processor
+from elmo_bench.runs.environment import describe_processor
 from elmo_bench.types import Words
 
 SPEEDS = "speeds"  # below paths.cache: one file per encoder

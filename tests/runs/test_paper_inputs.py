@@ -8,8 +8,8 @@ import pytest
 
 from elmo_bench.cli.main import main
 from elmo_bench.hashing import hash_file
-from elmo_bench.run.check import find_substitutes
-from elmo_bench.run.preparation import hash_words
+from elmo_bench.runs.check import find_substitutes
+from elmo_bench.runs.preparation import hash_words
 from elmo_bench.types import DataMissingError
 from tests.support.composition import TASKS, run_config
 

@@ -15,7 +15,7 @@ from elmo_bench.plugins import load_task
 from elmo_bench.records import RUN_RECORD, Record, predictions_file
 from elmo_bench.report.comparison import Run
 from elmo_bench.report.examples import Answered, Answers
-from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.sources import prepare
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import (

@@ -19,14 +19,14 @@ from elmo_bench.config import PathsConfig, RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
-from elmo_bench.run.batches import EvaluationBatches, LayerSource, no_layers
-from elmo_bench.run.excerpts import check_documents, texts_of
-from elmo_bench.run.execution import build_module
-from elmo_bench.run.fitting import predict
-from elmo_bench.run.inputs import build_store, build_vocabularies, number_examples
-from elmo_bench.run.module import TaskModule
-from elmo_bench.run.preparation import Prepared, prepare
-from elmo_bench.run.selection import choose_examples, read_examples
+from elmo_bench.runs.batches import EvaluationBatches, LayerSource, no_layers
+from elmo_bench.runs.excerpts import check_documents, texts_of
+from elmo_bench.runs.execution import build_module
+from elmo_bench.runs.fitting import predict
+from elmo_bench.runs.inputs import build_store, build_vocabularies, number_examples
+from elmo_bench.runs.module import TaskModule
+from elmo_bench.runs.preparation import Prepared, prepare
+from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.task import Example
 from elmo_bench.tensors import Batch
 from elmo_bench.types import (
