@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.report.cells import NO_RUN, NOTHING
 from elmo_bench.report.formats import write_csv, write_markdown
 from elmo_bench.report.latex import write_cell, write_latex
-from elmo_bench.report.model import Report, Table
+from elmo_bench.report.model import Cell, Report, Table
 from elmo_bench.report.page import write_page
 from tests.report.test_report import build
 from tests.support.report_records import publish_world
@@ -34,8 +35,15 @@ def tables_of(report: Report) -> list[Table]:
 
 
 def texts_of(report: Report) -> list[list[list[str]]]:
-    """The lines of every cell without their separators, table by table and row by row."""
-    return [[["".join(cell.printed) for cell in row] for row in table.rows] for table in tables_of(report)]
+    """The lines of every cell without their separators, table by table and row by row.
+
+    Below a table stands once what it has no runs of, so such a cell is a dash.
+    """
+    return [[[shown(cell) for cell in row] for row in table.rows] for table in tables_of(report)]
+
+
+def shown(cell: Cell) -> str:
+    return "".join((NOTHING if cell == NO_RUN else cell).printed)
 
 
 def test_the_data_of_all_tables_are_the_golden_ones(report: Report) -> None:
@@ -43,30 +51,36 @@ def test_the_data_of_all_tables_are_the_golden_ones(report: Report) -> None:
 
 
 class PageReader(HTMLParser):
-    """The tables of a page, and the outline around them."""
+    """The tables of a page that have a caption, and the outline around them; those of details have none."""
 
     def __init__(self) -> None:
         super().__init__()
-        self.tables: list[list[list[str]]] = []
+        self.every: list[list[list[str]]] = []
+        self.captioned: list[int] = []
         self.captions: list[str] = []
         self.sections: list[str] = []
         self.opened: list[str] = []
+
+    @property
+    def tables(self) -> list[list[list[str]]]:
+        return [self.every[number] for number in self.captioned]
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
         if tag == "section":
             self.sections.append(values["id"] or "")
         elif tag == "table":
-            self.tables.append([])
+            self.every.append([])
         elif tag == "tbody":
             self.opened.append(tag)
         elif tag == "caption":
             self.captions.append("")
+            self.captioned.append(len(self.every) - 1)
             self.opened.append(tag)
         elif tag == "tr" and "tbody" in self.opened:
-            self.tables[-1].append([])
+            self.every[-1].append([])
         elif tag in ("td", "th") and "tbody" in self.opened:
-            self.tables[-1][-1].append("")
+            self.every[-1][-1].append("")
             self.opened.append("cell")
 
     def handle_endtag(self, tag: str) -> None:
@@ -79,7 +93,7 @@ class PageReader(HTMLParser):
         if "caption" in self.opened:
             self.captions[-1] += data
         elif "cell" in self.opened:
-            self.tables[-1][-1][-1] += data
+            self.every[-1][-1][-1] += data.replace("\N{NO-BREAK SPACE}", " ")
 
 
 def test_the_page_shows_every_cell(report: Report) -> None:
