@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 from collections.abc import Iterator, Sequence
 from contextlib import redirect_stdout
 from dataclasses import dataclass
@@ -121,7 +122,8 @@ def test_an_interrupted_run_resumes(
 ) -> None:
     extension = EXTENSIONS[name]
     one = [word for word in extension.sweep if not word.startswith("elmo=")] + ["elmo=paper"]
-    words = ["-m", *extension.words, *one, f"paths.runs={tmp_path}"]
+    places = [f"paths.{place}={tmp_path / place}" for place in ("runs", "records")]  # nothing is done there
+    words = ["-m", *extension.words, *one, *places]
     save = fitting.CheckpointDirectory.save
 
     def save_and_stop(self: fitting.CheckpointDirectory, *arguments: Any) -> None:
@@ -133,7 +135,7 @@ def test_an_interrupted_run_resumes(
         assert launch(*words) == 1
     assert launch(*words) == 0
     assert "step-" in capfd.readouterr().out
-    (resumed,) = tmp_path.glob("*/*/result.json")
+    (resumed,) = (tmp_path / "runs").glob("*/*/result.json")
     whole = made.root / "results" / "runs" / extension.task / resumed.parent.name / "result.json"
     assert read_record(resumed).hashes == read_record(whole).hashes
 
@@ -146,11 +148,16 @@ def report(made: Outside, tmp_path: Path, *words: str) -> list[dict[str, str]]:
 
 
 def cells_of(cells: Sequence[dict[str, str]], extension: Extension, section: str, column: str) -> list[str]:
-    place = f"source open, corpus {extension.corpus}, size {extension.size}, encoder bert "
+    """The printed cells of a column; a table of several corpora names them beside the task."""
+    beginning = "source open, "
+    end = f"size {extension.size}, encoder bert "
     return [
         cell["printed"]
         for cell in cells
-        if (cell["table"], cell["column"]) == (section, column) and cell["block"].startswith(place)
+        if (cell["table"], cell["column"]) == (section, column)
+        and cell["block"].startswith(beginning)
+        and end in cell["block"]
+        and extension.corpus in re.split("[ ;,]+", f"{cell['block']}; {cell['task']}")
     ]
 
 
