@@ -57,6 +57,9 @@ RECIPES = {
     "python run.py task=ner encoder=model encoder.directory=DIR": Recipe(
         ("debug=fast",), instead=(("encoder.directory=DIR", "encoder.directory={model}"),), expected="gamma"
     ),
+    "python run.py task=ner data=open encoder.context=document": Recipe(
+        ("plan=true",), expected="1 runs:", here=True
+    ),
     "python run.py task=ner encoder=transformer encoder.model=DIR": Recipe(
         ("debug=fast",), instead=(("encoder.model=DIR", "encoder.model={transformer}"),), expected="gamma"
     ),

@@ -33,7 +33,7 @@ def test_a_sweep_writes_only_where_its_paths_lead(root: Path) -> None:
 @pytest.mark.parametrize(("limit", "name"), [(2_000, "cache/world/v"), (20_000, "checkpoints/step-0")])
 def test_a_file_that_may_not_grow_is_named_by_its_final_name(root: Path, limit: int, name: str) -> None:
     cache = root / "cache" if "cache" not in name else root / "other" / "cache"
-    process = start(*RUN, "seed=2", *places(root), f"paths.cache={cache}")
+    process = start(*RUN, "seed=2", *places(root, cache=cache))
     resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (limit, limit))
     _, errors = process.communicate(timeout=300)
     assert process.returncode == 1

@@ -54,8 +54,7 @@ def test_while_a_lock_is_waited_for(root: Path, number: signal.Signals) -> None:
     cache = root / f"cache-{number.name}"
     (cache / "world").mkdir(parents=True)
     with FileLock(cache / "world" / f".v{WORLD_VERSION}.lock"):
-        own = [word for word in places(root) if not word.startswith("paths.cache=")]
-        process = start(*RUN, *own, f"paths.cache={cache}")
+        process = start(*RUN, *places(root, cache=cache))
         process.wait_for_output(f"waiting: v{WORLD_VERSION} is being made by another process\n")
         _, errors = stop(process, number)
     assert process.returncode == 130

@@ -195,9 +195,10 @@ def start_server() -> None:
         forkserver.ensure_running()
 
 
-def places(root: Path) -> list[str]:
-    """Overrides that keep everything a run writes below one directory."""
-    return [f"paths.{name}={root / name}" for name in ("runs", "cache", "records")]
+def places(root: Path, **others: Path) -> list[str]:
+    """Overrides that keep everything a run writes below one directory, but for what lies elsewhere."""
+    usual = {name: root / name for name in ("runs", "cache", "records")}
+    return [f"paths.{name}={place}" for name, place in {**usual, **others}.items()]
 
 
 def _run(
