@@ -57,10 +57,10 @@ def check_task(task: AnyTask, examples: Sequence[Example]) -> None:
             continue
         accepted += 1
         check_training(head, injection, batches)
-        check_parts(head, injection, batches[0])
         predictions = check_predictions(head, injection, batches, examples)
         check_state(task, head, vocabularies, injection, batches[0], where)
         check_company(task, head, injection, vocabularies, examples, predictions)
+        check_parts(head, injection, batches[0])
         check_probabilities(head, injection, batches[0])
         check_sums(task, examples, predictions)
         check_answers(task, examples, predictions)

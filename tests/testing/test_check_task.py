@@ -115,6 +115,11 @@ class TaggingHead(nn.Module):
         loss = losses if self.mutant == "a loss per token" else losses.mean()
         return HeadOutput(loss / 0 if self.mutant == "an endless loss" else loss, {"tags": scores})
 
+    def loss_weight(self, batch: Batch) -> float:
+        """The loss is a mean over tokens."""
+        parts = len(batch) if self.mutant == "weighs rows" else int(batch.streams["text"].mask.sum())
+        return float(parts)
+
     def probabilities(self, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
         scores = output.scores["tags"]
         if self.mutant == "scores as probabilities":
@@ -165,6 +170,7 @@ MUTANTS = {
     "draws in evaluation": "the same batch gets other predictions",
     "state outside of its buffers": "restored from its state_dict",
     "a loss per token": "the loss must be a scalar",
+    "weighs rows": "from that of the whole batch",
     "an endless loss": "the loss is inf",
     "scores as probabilities": "has negative values",
     "other probabilities": "other predictions for the logarithm",
