@@ -124,6 +124,7 @@ def test_published_runs_fill_the_rows_of_tables_that_they_belong_to() -> None:
         assert len({value for key, value in found.items() if key.split("/")[3] in ("table2", "table3")}) == 1
 
 
+@pytest.mark.slow
 def test_panels_name_only_what_a_run_reports() -> None:
     """Summaries of published runs and the rows of their curves have what is drawn."""
     records = [record for _, record in read_records(PROJECT / "results" / "records")]

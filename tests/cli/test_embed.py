@@ -195,7 +195,7 @@ if __name__ == "__main__":
 
 
 @pytest.mark.usefixtures("quick_workers")  # to resume
-@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+@pytest.mark.parametrize("number", [pytest.param(signal.SIGINT, marks=pytest.mark.slow), signal.SIGKILL])
 def test_a_stopped_job_leaves_no_process_and_resumes(
     own: Path, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -76,7 +76,7 @@ def test_a_server_that_answers_is_told_everything(tmp_path: Path, monkeypatch: p
     assert all(text in told for text in ("of-the-test", "12.5", "test/score", '"exitcode":0'))
 
 
-@pytest.mark.parametrize("failure", ["hangs", "500"])
+@pytest.mark.parametrize("failure", ["hangs", pytest.param("500", marks=pytest.mark.slow)])
 def test_a_server_that_dies_in_the_middle_does_not_hold_the_end_up(
     failure: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
