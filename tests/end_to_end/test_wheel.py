@@ -177,7 +177,7 @@ def test_the_report_is_that_of_the_clone(
     monkeypatch.chdir(PROJECT)
     assert main([*words, str(tmp_path / "clone")]) == 0
     names = sorted(path.name for path in (tmp_path / "clone").iterdir())
-    assert len(names) == 4
+    assert len(names) == 5
     for name in names:
         wheel, clone = (named_alike((tmp_path / side / name).read_text()) for side in ("wheel", "clone"))
         assert wheel == clone, name
