@@ -11,7 +11,9 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from elmo_bench.config import TrackingConfig
 from elmo_bench.extras import EXTRAS, import_extra, is_installed, require_extra
+from elmo_bench.runs import tracking
 from elmo_bench.types import PackageMissingError
 from tests.conftest import PROJECT
 from tests.support.processes import without_extras
@@ -109,3 +111,10 @@ def test_elsewhere_than_on_linux_and_macos_the_package_says_so() -> None:
     program = "import os\nos.name = 'nt'\nimport elmo_bench"
     done = subprocess.run([sys.executable, "-c", program], cwd=PROJECT, capture_output=True, text=True)
     assert done.stderr.splitlines()[-1].startswith("ImportError: elmo_bench runs on Linux and macOS")
+
+
+def test_tensorboard_is_asked_for_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(tracking, "is_installed", lambda module: False)
+    with pytest.raises(PackageMissingError, match="pip install tensorboard; tracking=csv needs none"):
+        tracking.require_tracker(TrackingConfig(kind="tensorboard"))
+    tracking.require_tracker(TrackingConfig(kind="csv"))

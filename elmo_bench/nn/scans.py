@@ -1,9 +1,8 @@
 """Recurrent layers of one direction with the compiled scans of `loops.c`, as differentiable functions.
 
 `lstm.py`, the GRU of SQuAD and the LSTM of coreference have the equations, as loops in Python. Here the loop
-over time is one call.
-Whatever does not depend on the state is a product over all tokens: the inputs before the loop, and after the
-loop of the backward pass the gradients of inputs and weights.
+over time is one call. Whatever does not depend on the state is a product over all tokens: the inputs before
+the loop, and after the loop of the backward pass the gradients of inputs and weights.
 """
 
 from __future__ import annotations

@@ -7,14 +7,13 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.catalog import list_tasks, read_task
-from elmo_bench.conditions import fill_in
-from elmo_bench.config import DataConfig, PathsConfig, TaskConfig, read_config
+from elmo_bench.config import DataConfig, PathsConfig, read_config
 from elmo_bench.hashing import hash_file
 from elmo_bench.plugins import load_task
 from elmo_bench.records import RUN_RECORD, Record, predictions_file
 from elmo_bench.report.comparison import Run
 from elmo_bench.report.examples import Answered, Answers
+from elmo_bench.runs.scores import installed_task
 from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.sources import prepare
 from elmo_bench.task import AnyTask, Example
@@ -102,23 +101,13 @@ def read_answers(run: Run, predictions: Path, split: str, paths: PathsConfig, lo
 
 def read_split(record: Record, split: str, paths: PathsConfig, log: Log) -> tuple[AnyTask, list[Example]]:
     """The examples that a run was measured on; refused if the file has changed since."""
-    config = _task_of(record)
+    config = installed_task(record)
     task = load_task(config)
     corpus = prepare(config, _data_of(record), paths, log)
     if corpus.fingerprints()[split] != record.hashes.get(f"data/{split}"):
         raise UsageError(f"{record.task}, {corpus.name}: the {split} file is not the one of the run's record")
     whole = read_examples(task, corpus)[split]
     return task, choose_examples(split, whole, _data_of(record), record.identity.get("limit"))
-
-
-def _task_of(record: Record) -> TaskConfig:
-    """The task as it is installed, with the settings of the run and, for own files, its corpora."""
-    if record.task not in list_tasks():
-        raise UsageError(f"task {record.task!r} is not installed")
-    installed = read_task(record.task)
-    recorded = record.config.get("task", {})
-    changes = {"settings": fill_in(recorded.get("settings", installed.settings), installed.as_before)}
-    return installed.model_copy(update=changes)
 
 
 def _data_of(record: Record) -> DataConfig:

@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.conditions import fill_in
+from elmo_bench.config import TaskConfig
 from elmo_bench.plugins import load_task
 from elmo_bench.records import Record
 from elmo_bench.report.statistics import Score
@@ -28,16 +29,20 @@ def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]
 
 def find_score(record: Record) -> Score:
     """The score function of the record's plug-in."""
-    if record.task not in list_tasks():
-        raise UsageError(f"task {record.task!r} is not installed")
-    # The settings come from the record; the code comes from this installation, never from a record.
-    config = read_task(record.task)
-    if "settings" in record.config["task"]:
-        settings = fill_in(record.config["task"]["settings"], config.as_before)
-        config = config.model_copy(update={"settings": settings})
-    task = load_task(config)
+    task = load_task(installed_task(record))
 
     def score(counts: Sequence[Counts]) -> Scores:
         return task.score(counts)
 
     return score
+
+
+def installed_task(record: Record) -> TaskConfig:
+    """The task of a record: its settings come from the record, its code from this installation alone."""
+    if record.task not in list_tasks():
+        raise UsageError(f"task {record.task!r} is not installed")
+    config = read_task(record.task)
+    if "settings" not in record.config["task"]:
+        return config
+    settings = fill_in(record.config["task"]["settings"], config.as_before)
+    return config.model_copy(update={"settings": settings})
