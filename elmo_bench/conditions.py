@@ -11,6 +11,7 @@ from elmo_bench.records import Record
 
 WITHOUT_ELMO = "without ELMo"
 TWIN_OF_SAMPLE = "untrained"  # conf/encoder has a separate file for this one
+BILMS = ("elmo_bench.encoders.bilm.", "elmo_bench.encoders.sample.")  # where the classes of biLMs are
 DIGITS = 6  # of a fingerprint, next to a name
 LAYERS = {"all": "all layers", "last": "last layer"}
 ENCODER_LAYERS = "encoder_layers"  # in an identity: `encoder.layers`, if it is given and read
@@ -96,6 +97,11 @@ def trained_name(encoder: str) -> str:
 def is_untrained(encoder: str) -> bool:
     """Whether a record's encoder has random weights."""
     return trained_name(encoder) != encoder
+
+
+def is_bilm(config: Mapping[str, Any] | None) -> bool:
+    """Whether a record's encoder, given by its part of the configuration, is a biLM."""
+    return str((config or {}).get("plugin", "")).startswith(BILMS)
 
 
 def choose_encoder(encoder: str, config: Mapping[str, Any] | None = None) -> list[str]:

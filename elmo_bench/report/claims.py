@@ -8,7 +8,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_bench.commands import spell_run
-from elmo_bench.conditions import is_baseline, is_untrained, trained_name
+from elmo_bench.conditions import is_baseline, is_bilm, is_untrained, trained_name
 from elmo_bench.config import ElmoConfig, FindingConfig, nearest
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import place_of, setting_of, words_of
@@ -135,32 +135,38 @@ class Archive:
         return TaskRuns(tuple(fitting))
 
     def _block(self, place: Place, condition: Condition) -> Block:
-        """The block of a condition: that of the trained encoder with the most runs, or of its twin."""
-        counts = Counter(
-            block_of(run.record)
+        """The block of a condition: that of the usual trained encoder, or of its twin."""
+        runs = [
+            run.record
             for run in self.published.runs
             if place_of(run.record) == place and not is_baseline(run.record)
-        )
-        trained = _most(block for block in counts.elements() if not is_untrained(block.encoder))
+        ]
+        trained = _usual_block(record for record in runs if not is_untrained(record.encoder or ""))
         if not condition.untrained:
             return trained or Block(*place)
-        twins = [block for block in counts.elements() if is_untrained(block.encoder)]
-        own = [block for block in twins if trained and trained_name(block.encoder) == trained.encoder]
-        return _most(own if trained else twins) or Block(*place)
+        twins = [record for record in runs if is_untrained(record.encoder or "")]
+        own = [twin for twin in twins if trained and trained_name(twin.encoder or "") == trained.encoder]
+        return _usual_block(own if trained else twins) or Block(*place)
 
     def usual_encoder(self, source: str) -> Block:
-        """A block with the encoder of most runs of a source, for commands at a place without runs."""
+        """A block with the usual encoder of a source, for commands at a place without runs."""
         runs = (run.record for run in self.published.runs if run.record.source == source)
-        blocks = [block_of(record) for record in runs if not is_baseline(record)]
-        counts = Counter(block.encoder for block in blocks if not is_untrained(block.encoder))
-        usual = max(counts, key=lambda name: (counts[name], name), default="")
-        return next((block for block in blocks if block.encoder == usual), Block(source, "", ""))
+        trained = (
+            record for record in runs if not is_baseline(record) and not is_untrained(record.encoder or "")
+        )
+        return _usual_block(trained) or Block(source, "", "")
 
 
-def _most(blocks: Iterable[Block]) -> Block | None:
-    """The block that is there most often."""
-    counts = Counter(blocks)
-    return max(counts, key=lambda block: (counts[block], block), default=None)
+def _usual_block(records: Iterable[Record]) -> Block | None:
+    """The block with the most runs; those of a biLM come first, because the findings are about ELMo."""
+    counts: Counter[Block] = Counter()
+    bilms: set[Block] = set()
+    for record in records:
+        block = block_of(record)
+        counts[block] += 1
+        if is_bilm(record.config.get("encoder")):
+            bilms.add(block)
+    return max(counts, key=lambda block: (block in bilms, counts[block], block), default=None)
 
 
 def _words_are(wanted: str, record: Record) -> bool:

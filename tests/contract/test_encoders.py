@@ -152,7 +152,9 @@ def test_an_unknown_setting_is_refused(name: str, root: Path, files: dict[str, d
         load_plugin(config)
 
 
-@pytest.mark.parametrize("name", ["cove", "file", "model", "original", "small", "small_long", "small_open", "words"])
+@pytest.mark.parametrize(
+    "name", ["cove", "file", "model", "original", "small", "small_long", "small_open", "words"]
+)
 def test_a_missing_file_is_named_with_its_key(
     name: str, root: Path, files: dict[str, dict[str, Any]]
 ) -> None:

@@ -201,6 +201,20 @@ def test_a_probe_without_chance_needs_one_seed(tmp_path: Path) -> None:
     assert (one.verdict, one.seeds) == (Verdict.HOLDS, 1)
 
 
+def test_the_findings_are_about_a_bilm_however_many_runs_another_encoder_has(tmp_path: Path) -> None:
+    bilm = {
+        **make_record("ner", 1, 1, NONE).config,
+        "encoder": {"name": "small", "plugin": "elmo_bench.encoders.bilm.DirectoryBilm"},
+    }
+    other = {"encoder_fingerprint": "w" * 64}
+    publish_pairs(tmp_path, *CLEAR, config=bilm)
+    for seed in range(1, 9):
+        publish(tmp_path, make_record("ner", seed, 1, ELMO, encoder="words", identity=other), 1)
+    one = verdict_on(tmp_path)
+    assert (one.verdict, one.seeds) == (Verdict.HOLDS, 3)
+    assert one.setting == "world, size sample, sample"
+
+
 @pytest.mark.parametrize("twin", ["untrained", "untrained_sample"])
 def test_a_control_is_the_twin_of_the_encoder_and_never_taken_for_it(twin: str, tmp_path: Path) -> None:
     publish_pairs(tmp_path, *CLEAR)
