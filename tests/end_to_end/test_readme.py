@@ -41,7 +41,7 @@ class Recipe:
 
 RECIPES = {
     FIRST: Recipe(QUICK, expected="layer weights"),
-    "python run.py -m +experiment=table1 data=open encoder=small_open": Recipe(
+    "python run.py -m +experiment=table1 data=open encoder=small_long": Recipe(
         ("plan=true",), expected="done,", here=True
     ),
     "python -m elmo_bench summary --source open --gains --figure docs/gains.svg": Recipe(
@@ -71,7 +71,7 @@ RECIPES = {
     "python run.py -m +experiment=encoders data=open task=ner,pos plan=true": Recipe(
         expected="elmo=none", here=True
     ),
-    "python run.py -m +experiment=layers data=open encoder=small_open plan=true": Recipe(
+    "python run.py -m +experiment=layers data=open encoder=small_long plan=true": Recipe(
         expected="elmo.layers=2", here=True
     ),
     "python run.py -m +experiment=table1 plan=true": Recipe(expected="48 runs"),
