@@ -115,7 +115,7 @@ class Archive:
         Settings are training and head: runs that differ in them are never compared.
         """
         runs = [self._runs(place, task, condition) for condition in (first, second) if condition]
-        block, single = self._block(place, second), first is None
+        block, single = self._block(place, task, second), first is None
         chosen = tuple(word for word in block.chosen_by if not word.startswith("encoder.untrained="))
         found = [Sides(place, block.encoder, {}, {}, single, chosen)]
         for setting in sorted({setting_of(run.record) for one in runs for run in one.runs}):
@@ -130,17 +130,18 @@ class Archive:
 
     def _runs(self, place: Place, task: str, condition: Condition) -> TaskRuns:
         """The runs of a task at a place that have the condition's encoder or none, and its kind of words."""
-        found = self.published.of_task(self._block(place, condition), task)
+        found = self.published.of_task(self._block(place, task, condition), task)
         fitting = (run for run in found.runs if _words_are(condition.wanted.words, run.record))
         return TaskRuns(tuple(fitting))
 
-    def _block(self, place: Place, condition: Condition) -> Block:
-        """The block of a condition: that of the usual trained encoder, or of its twin."""
-        runs = [
+    def _block(self, place: Place, task: str, condition: Condition) -> Block:
+        """The block of a condition: that of the task's usual trained encoder, or of its twin."""
+        here = [
             run.record
             for run in self.published.runs
             if place_of(run.record) == place and not is_baseline(run.record)
         ]
+        runs = [record for record in here if record.task == task] or here
         trained = _usual_block(record for record in runs if not is_untrained(record.encoder or ""))
         if not condition.untrained:
             return trained or Block(*place)
