@@ -208,6 +208,7 @@ class TaskConfig(Config):
 
     name: str = Field(pattern=FILE_NAME)
     plugin: str  # dotted path of the task's class
+    score: str = ""  # dotted path of the function that its `score` calls, to find it without PyTorch
     title: str = ""  # name in tables
     paper: PaperConfig = PaperConfig()
     settings: dict[str, Any]  # the fields of the plug-in

@@ -27,6 +27,7 @@ NOT_PART_OF_A_CONDITION = (
     "store.mode",  # every mode gives the same values; the dtype does not
     "store.layers",  # for other runs
     "task.plugin",  # the location of the code; the task's name and version identify what it computes
+    "task.score",  # likewise
     "task.sources",  # the content of the files that they name is hashed
     "task.elmo",  # defaults, already resolved into `elmo`
     "task.as_before",  # says which settings are left out

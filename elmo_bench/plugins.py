@@ -11,7 +11,7 @@ import dataclasses
 import importlib
 import importlib.util
 import sys
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, TypeVar
@@ -21,7 +21,7 @@ from pydantic import TypeAdapter, ValidationError
 from elmo_bench.catalog import list_plugins
 from elmo_bench.config import TaskConfig, explain_validation, nearest
 from elmo_bench.task import AnyTask, Task
-from elmo_bench.types import UsageError
+from elmo_bench.types import Counts, Scores, UsageError
 
 Plugin = TypeVar("Plugin")
 
@@ -30,6 +30,16 @@ def load_task(config: TaskConfig) -> AnyTask:
     """The plug-in that a task's file names, with its settings checked."""
     plugin: type[AnyTask] = find_class(config.plugin, Task, "task")
     return fill_settings(plugin, config.settings, "task.settings")
+
+
+def find_score(config: TaskConfig) -> Callable[[Sequence[Counts]], Scores]:
+    """The score of a task of conf, without importing PyTorch where its file names the function."""
+    if not config.score:
+        return load_task(config).score
+    score: Callable[[Sequence[Counts]], Scores] = import_name(config.score, "task.score")
+    if not callable(score):
+        raise UsageError(f"task.score={config.score}: expected a function of counts, got {score!r}")
+    return score
 
 
 def find_version(config: TaskConfig) -> int:
@@ -103,16 +113,21 @@ def find_class(path: str, base: type[Any], group: str) -> type[Any]:
 
 def import_class(path: str, base: type[Any], key: str) -> type[Any]:
     """The class at a dotted path of a configuration file."""
-    module_name, _, class_name = path.rpartition(".")
-    try:
-        found = getattr(importlib.import_module(module_name), class_name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
+    found = import_name(path, key)
     if not isinstance(found, type) or found is base or base not in found.__mro__:
         raise UsageError(
             f"{key}={path}: expected a subclass of {base.__module__}.{base.__name__}, got {found!r}"
         )
     return found
+
+
+def import_name(path: str, key: str) -> Any:
+    """What a module has by the last part of a dotted path."""
+    module, _, name = path.rpartition(".")
+    try:
+        return getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError, ValueError) as error:
+        raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
 
 
 def fill_settings(plugin: type[Plugin], settings: Mapping[str, Any], key: str) -> Plugin:

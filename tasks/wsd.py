@@ -26,7 +26,7 @@ from elmo_bench.data.wsd import (
     read_inventory,
     read_sense_sentences,
 )
-from elmo_bench.metrics.ratios import percentage, sum_counts
+from elmo_bench.metrics.senses import score_senses
 from elmo_bench.task import Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, UsageError, Words
@@ -141,13 +141,7 @@ class WsdTask(Task[WsdExample]):
         return counts | {f"{name}{SET}{example.collection}": value for name, value in counts.items()}
 
     def score(self, counts: Sequence[Counts]) -> Scores:
-        """F1 over all sets and for each."""
-        total = sum_counts(counts)
-        suffixes = [name.removeprefix("targets") for name in sorted(total) if name.startswith("targets")]
-        return {
-            f"f1{suffix}": percentage(total[f"correct{suffix}"], total[f"targets{suffix}"])
-            for suffix in suffixes
-        }
+        return score_senses(counts)
 
 
 def _read_collection(

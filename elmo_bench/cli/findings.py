@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import argparse
 import json
-from collections.abc import Iterator, Mapping, Sequence
-from functools import cached_property
 
 from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
-from elmo_bench.records import Record
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import judge_findings, list_sources
 from elmo_bench.report.inputs import describe_tasks
 from elmo_bench.report.published import GENERATED, read_published
-from elmo_bench.report.statistics import Score
+from elmo_bench.runs.scores import ScoresOnDemand
 from elmo_bench.types import DamagedFileError, UsageError
 
 HELP = """the paper's findings as claims, with the verdict of published runs on each: holds, contrary,
@@ -47,7 +44,7 @@ def run(arguments: argparse.Namespace) -> None:
     published = read_published(paths.records)
     records = [item.record for item in published.runs]
     tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
-    referee = Referee(Scores(records), cache=paths.cache / "resamples")
+    referee = Referee(ScoresOnDemand(records), cache=paths.cache / "resamples")
     referee.check_unsealed(published.runs)
     sources = [arguments.source] if arguments.source else list_sources(published) or [GENERATED]
     judged = {source: judge_findings(families, published, referee, tasks, source) for source in sources}
@@ -61,25 +58,3 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n\n".join(parts))
     if broken := [*published.broken, *referee.problems]:
         raise DamagedFileError("\n".join(["some records are broken, and no verdict uses them:", *broken]))
-
-
-class Scores(Mapping[str, Score]):
-    """The score of every task, loaded when a test first needs one, because loading a task imports torch."""
-
-    def __init__(self, records: Sequence[Record]) -> None:
-        self.records = records
-
-    @cached_property
-    def found(self) -> dict[str, Score]:
-        from elmo_bench.runs.scores import find_scores
-
-        return find_scores(self.records)[0]
-
-    def __getitem__(self, task: str) -> Score:
-        return self.found[task]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self.found)
-
-    def __len__(self) -> int:
-        return len(self.found)

@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import cached_property
 
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.conditions import fill_in
 from elmo_bench.config import TaskConfig
-from elmo_bench.plugins import load_task
+from elmo_bench.plugins import find_score
 from elmo_bench.records import Record
 from elmo_bench.report.statistics import Score
-from elmo_bench.types import Counts, Scores, UsageError
+from elmo_bench.types import UsageError
 
 
 def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]:
@@ -20,21 +21,34 @@ def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]
     for record in records:
         if record.task not in scores:
             try:
-                scores[record.task] = find_score(record)
+                scores[record.task] = find_score(installed_task(record))
                 problems.pop(record.task, None)
             except UsageError as error:
                 problems[record.task] = f"{record.task}: no tests over examples, because {error}"
     return scores, list(problems.values())
 
 
-def find_score(record: Record) -> Score:
-    """The score function of the record's plug-in."""
-    task = load_task(installed_task(record))
+class ScoresOnDemand(Mapping[str, Score]):
+    """The score of every task of the records, found when a test first needs one.
 
-    def score(counts: Sequence[Counts]) -> Scores:
-        return task.score(counts)
+    Only a task whose file names no function for its score has to be imported, and PyTorch with it.
+    """
 
-    return score
+    def __init__(self, records: Sequence[Record]) -> None:
+        self.records = records
+
+    @cached_property
+    def found(self) -> dict[str, Score]:
+        return find_scores(self.records)[0]
+
+    def __getitem__(self, task: str) -> Score:
+        return self.found[task]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.found)
+
+    def __len__(self) -> int:
+        return len(self.found)
 
 
 def installed_task(record: Record) -> TaskConfig:

@@ -8,7 +8,7 @@ import pytest
 
 from elmo_bench.cli.main import COMMANDS, LAUNCHERS, main
 from tests.support.processes import slow_imports
-from tests.support.report_records import ELMO, make_record, publish
+from tests.support.report_records import ELMO, NONE, make_record, publish
 
 
 def test_help_and_listings_import_nothing_slow() -> None:
@@ -16,6 +16,23 @@ def test_help_and_listings_import_nothing_slow() -> None:
     output, imported = slow_imports(["--help"], ["tasks"], *helps)
     assert output.count("usage: python -m elmo_bench") > len(COMMANDS)
     assert imported == []
+
+
+def test_commands_that_read_records_do_not_import_pytorch(tmp_path: Path) -> None:
+    """The score of a task of conf/task is found without its plug-in, whatever must be drawn anew."""
+    sides = []
+    for elmo, right in ((NONE, 20), (ELMO, 27)):
+        runs = [publish(tmp_path, make_record("snli", seed, right, elmo), right) for seed in (1, 2, 3)]
+        sides.append(str(runs[0].counts.with_suffix("")).removesuffix("-s1"))
+    places = [f"paths.records={tmp_path}", f"paths.cache={tmp_path / 'cache'}"]
+    output, imported = slow_imports(
+        ["compare", *sides],
+        ["findings", *places],
+        ["summary", *places],
+        ["summary", *places, "--source", "sample", "--gains"],
+    )
+    assert output.count("+17.5") > 3
+    assert [line for line in imported if "torch" in line or "lightning" in line] == []
 
 
 def test_a_place_that_cannot_be_written_to_is_named(
