@@ -6,9 +6,8 @@ from pathlib import Path
 
 from elmo_bench.conditions import choose_encoder, describe_condition, describe_method, tell_apart
 from elmo_bench.report.published import block_of
-from elmo_bench.report.summary import summarise
 from tests.support.composition import run_config
-from tests.support.report_records import ELMO, make_record
+from tests.support.report_records import ELMO, make_record, summarise_records
 
 
 def test_an_encoder_of_a_directory_is_named_after_it(tmp_path: Path) -> None:
@@ -57,7 +56,7 @@ def test_a_summary_has_no_two_identical_lines_for_two_encoders() -> None:
         make_record("ner", 1, 20, ELMO, encoder="model A", identity={"encoder_fingerprint": digit * 64})
         for digit in "ab"
     ]
-    lines = summarise(records).splitlines()[1:]
+    lines = summarise_records(records).splitlines()[1:]
     assert len({line.strip() for line in lines}) == len(lines) == 2
 
 
@@ -77,5 +76,5 @@ def test_a_summary_has_no_two_identical_lines_for_two_rates() -> None:
         make_record("ner", 1, 20, ELMO, identity={"task": {"training": {"optimiser": {"lr": rate}}}})
         for rate in (0.001, 0.003)
     ]
-    lines = summarise(records).splitlines()[1:]
+    lines = summarise_records(records).splitlines()[1:]
     assert [", rate 0.001" in line for line in sorted(lines)] == [True, False]

@@ -7,10 +7,13 @@ from pathlib import Path
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_command
+from elmo_bench.config import PathsConfig
 from elmo_bench.files import write_atomically
+from elmo_bench.report.comparison import Referee
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
-from elmo_bench.report.published import read_published
+from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.summary import summarise
+from elmo_bench.runs.scores import ScoresOnDemand
 from elmo_bench.types import DataMissingError, UsageError, log_to_stderr
 
 HELP = "mean, spread over seeds and paired gain of every published condition, task by task"
@@ -36,19 +39,21 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.figure:
         raise UsageError("--figure: needs --gains, which it draws")
     wanted = {name: value for name in ("task", "source") if (value := getattr(arguments, name))}
-    directory = read_paths(arguments).records
-    published = read_published(directory)
-    records = [
-        run.record
+    paths = read_paths(arguments)
+    published = read_published(paths.records)
+    runs = [
+        run
         for run in published.runs
         if all(getattr(run.record, name) == value for name, value in wanted.items())
     ]
     for problem in published.broken:
         log_to_stderr(f"warning: {problem}")
-    if not records:
+    if not runs:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
-        raise DataMissingError(f"{directory}: no records{which}; {spell_command('publish')} makes some")
-    print(summarise(records))
+        raise DataMissingError(f"{paths.records}: no records{which}; {spell_command('publish')} makes some")
+    referee = find_referee(published, paths)
+    print(summarise(runs, referee))
+    warn(referee)
 
 
 def print_gains(arguments: argparse.Namespace) -> None:
@@ -57,13 +62,27 @@ def print_gains(arguments: argparse.Namespace) -> None:
         raise UsageError(
             "--gains: needs --source and takes no --task; the gains of a source are shown together"
         )
-    records = read_paths(arguments).records
-    gains = find_gains(read_published(records), arguments.source)
+    paths = read_paths(arguments)
+    published = read_published(paths.records)
+    referee = find_referee(published, paths)
+    gains = find_gains(published, arguments.source, referee)
+    warn(referee)
     if not gains:
         raise DataMissingError(
-            f"{records}: no task has published runs with and without ELMo on source "
+            f"{paths.records}: no task has published runs with and without ELMo on source "
             f"{arguments.source}; {spell_command('publish')} copies finished runs there"
         )
     if arguments.figure:
         write_atomically(arguments.figure, draw_gains(gains, f"{arguments.source} data").encode())
     print(write_gains(gains))
+
+
+def find_referee(published: Published, paths: PathsConfig) -> Referee:
+    """Who compares the runs; it keeps what it draws, as that of `findings` does."""
+    return Referee(ScoresOnDemand([run.record for run in published.runs]), cache=paths.cache / "resamples")
+
+
+def warn(referee: Referee) -> None:
+    """Say which runs have no tests."""
+    for problem in referee.problems:
+        log_to_stderr(f"warning: {problem}")

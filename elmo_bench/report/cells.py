@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from elmo_bench.records import Record
-from elmo_bench.report.comparison import Comparison, Run
+from elmo_bench.report.comparison import Comparison, MainTest, Run
 from elmo_bench.report.convergence import MARK, speed_of, spell_capped
 from elmo_bench.report.inference import SEEDS_NEEDED, adjust_holm
 from elmo_bench.report.inputs import ShownTask
@@ -17,6 +17,11 @@ from elmo_bench.report.statistics import Spread, spread
 NOTHING = Cell(("–",), "nothing")
 NO_RUN = Cell(("no run",), "missing")
 TESTS, PASSES = "p", "Updates to pass"  # columns: the tests, and the speed of learning
+EXAMPLES_ALONE = "(examples)"
+MAIN_TEST = (
+    "95 % interval of the gain, by a bootstrap over seeds and test examples; "
+    f"{EXAMPLES_ALONE}: over test examples alone, with fewer than {SEEDS_NEEDED} seeds"
+)
 Row = tuple[Cell, ...]
 
 
@@ -178,6 +183,12 @@ def speed_cell(pairs: Sequence[tuple[Run, Run]]) -> Cell:
 
 def spell_interval(low: float, high: float) -> str:
     return f"[{low:+.2f}, {high:+.2f}]"
+
+
+def spell_main(main: MainTest, digits: int = 2) -> str:
+    """The interval of the main test, with a word where it is over test examples alone."""
+    interval = f"[{main.low:+.{digits}f}, {main.high:+.{digits}f}]"
+    return interval if main.basis == "seeds and examples" else f"{interval} {EXAMPLES_ALONE}"
 
 
 def spell_p(p: float) -> str:

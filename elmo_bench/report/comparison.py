@@ -132,6 +132,11 @@ class Referee:
             one_pass=without_chance(pairs),
         )
 
+    def judge(self, pairs: Pairs, split: str, metric: str) -> MainTest | None:
+        """The main test of a gain alone; nothing where the runs' counts do not allow it."""
+        drawn = self.draw(pairs, split, metric) if pairs else None
+        return _main_test(drawn, pairs, differences_of(pairs, split, metric)) if drawn else None
+
     def estimate(self, pairs: Pairs, split: str, metric: str) -> Estimate | None:
         """The gain over pairs with its distribution; nothing where the runs' counts do not allow it."""
         drawn = self.draw(pairs, split, metric)

@@ -8,15 +8,15 @@ from html import escape
 from statistics import mean
 
 from elmo_bench.records import Record
-from elmo_bench.report.comparison import Seeds
+from elmo_bench.report.cells import spell_main
+from elmo_bench.report.comparison import MainTest, Referee, Seeds
 from elmo_bench.report.convergence import SIGN, met_cap
 from elmo_bench.report.published import BASELINE, PAPER, Published, Wanted
-from elmo_bench.report.statistics import Gain, paired_gain
 from elmo_bench.report.svg import Axis, linear_axis
 
 RISING, CAPPED = " †", f" {SIGN}"
 PROBE, WORDS_ALONE = Wanted({}, words="any"), Wanted("none", words="any")  # a probe reads ELMo alone
-WIDTH, ROW, TOP, BOTTOM, LEFT, RIGHT = 720, 30, 20, 46, 150, 150
+WIDTH, ROW, TOP, BOTTOM, LEFT, RIGHT = 720, 30, 20, 62, 150, 150
 
 # The figure stands alone: a page cannot give its colours to an image.
 STYLE = """
@@ -26,6 +26,7 @@ text { font: 13px system-ui, "Segoe UI", Roboto, "DejaVu Sans", sans-serif; fill
 .zero { stroke: #5b6470; }
 .sure { stroke: #0b62b8; fill: #0b62b8; stroke-width: 2; }
 .open { stroke: #a9760a; fill: #ffffff; stroke-width: 2; }
+.alone { stroke-dasharray: 4 3; }
 @media (prefers-color-scheme: dark) {
   text { fill: #e7eaee; }
   .soft { fill: #a3adb8; }
@@ -46,7 +47,7 @@ class TaskGain:
     baseline: float
     elmo: float
     gain: float
-    interval: Gain | None
+    interval: MainTest | None
     seeds: int
     rising: bool  # every run of the baseline has its best dev score at the end of training
     capped: bool  # the cap on epochs ended the training of some run
@@ -57,39 +58,37 @@ class TaskGain:
         return RISING if self.rising else CAPPED if self.capped else ""
 
 
-def find_gains(published: Published, source: str) -> list[TaskGain]:
+def find_gains(published: Published, source: str, referee: Referee) -> list[TaskGain]:
     """One gain per task and corpus of a source: converged ones first, then by size."""
-    gains = [gain for gain in _gains_of(published) if gain[0] == source]
-    return sorted((gain for _, gain in gains), key=lambda gain: (gain.rising, -gain.gain))
+    return sorted(_gains_of(published, source, referee), key=lambda gain: (gain.rising, -gain.gain))
 
 
-def _gains_of(published: Published) -> Iterator[tuple[str, TaskGain]]:
+def _gains_of(published: Published, source: str, referee: Referee) -> Iterator[TaskGain]:
     for block in published.blocks():
-        if not block.encoder or published.first_encoder(block) != block:
+        if block.source != source or not block.encoder or published.first_encoder(block) != block:
             continue
         for task in sorted({run.record.task for run in published.runs}):
             runs = published.of_task(block, task)
             after = runs.find(PAPER) or runs.find(PROBE)
             before = runs.baseline(after, BASELINE) or runs.baseline(after, WORDS_ALONE)
             if before.keys() & after.keys():
-                yield block.source, _gain_of(before, after)
+                yield _gain_of(before, after, referee)
 
 
-def _gain_of(before: Seeds, after: Seeds) -> TaskGain:
-    seeds = sorted(before.keys() & after.keys())
-    pairs = [(before[seed].record, after[seed].record) for seed in seeds]
+def _gain_of(before: Seeds, after: Seeds, referee: Referee) -> TaskGain:
+    runs = [(before[seed], after[seed]) for seed in sorted(before.keys() & after.keys())]
+    pairs = [(first.record, second.record) for first, second in runs]
     record = pairs[0][0]
     scores = [(_test(first), _test(second)) for first, second in pairs]
-    differences = [second - first for first, second in scores]
     return TaskGain(
         str(record.config["task"].get("title") or record.task),
         record.corpus,
         record.metric,
         mean(first for first, _ in scores),
         mean(second for _, second in scores),
-        mean(differences),
-        paired_gain(differences),
-        len(seeds),
+        mean(second - first for first, second in scores),
+        referee.judge(runs, "test", record.metric),
+        len(runs),
         all(is_rising(first) for first, _ in pairs),
         any(met_cap(run) for pair in pairs for run in pair),
     )
@@ -108,7 +107,7 @@ def write_gains(gains: Sequence[TaskGain]) -> str:
     """The Markdown table."""
     lines = ["| task (corpus) | metric | baseline | + ELMo | gain | seeds |", "|---|---|---|---|---|---|"]
     for gain in gains:
-        interval = f" [{gain.interval.low:+.1f}, {gain.interval.high:+.1f}]" if gain.interval else ""
+        interval = f" {spell_main(gain.interval, digits=1)}" if gain.interval else ""
         lines.append(
             f"| {gain.title} ({gain.corpus}) | {gain.metric} | {gain.baseline:.1f} | {gain.elmo:.1f} "
             f"| {gain.gain:+.1f}{interval}{gain.mark} | {gain.seeds} |"
@@ -117,7 +116,7 @@ def write_gains(gains: Sequence[TaskGain]) -> str:
 
 
 def draw_gains(gains: Sequence[TaskGain], subtitle: str) -> str:
-    """The figure: one row per gain, with its interval over seeds where there is one."""
+    """The figure: one row per gain, with the interval of its main test where there is one."""
     ends = [end for gain in gains for end in _ends(gain)]
     axis = linear_axis("", [0.0, *ends])
     height = TOP + ROW * len(gains) + BOTTOM
@@ -130,10 +129,12 @@ def draw_gains(gains: Sequence[TaskGain], subtitle: str) -> str:
     ]
     for row, gain in enumerate(gains):
         parts += _row(gain, axis, TOP + ROW * (row + 0.5))
-    parts.append(
-        f'<text class="soft" x="{LEFT}" y="{height - 6}">points gained on test, {escape(subtitle)}; '
-        f"hollow: some run met its cap on epochs;{RISING}: while dev still rose</text>"
-    )
+    parts += [
+        f'<text class="soft" x="{LEFT}" y="{height - 22}">points gained on test, {escape(subtitle)}; '
+        f"hollow: some run met its cap on epochs;{RISING}: while dev still rose</text>",
+        f'<text class="soft" x="{LEFT}" y="{height - 6}">bar: 95 % interval over seeds and test examples; '
+        "dashed: over test examples alone</text>",
+    ]
     return "\n".join([*parts, "</svg>", ""])
 
 
@@ -162,7 +163,8 @@ def _row(gain: TaskGain, axis: Axis, y: float) -> list[str]:
     ]
     if gain.interval:
         low, high = _x(axis, gain.interval.low), _x(axis, gain.interval.high)
-        parts.append(f'<line class="{kind}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
+        over = kind if gain.interval.basis == "seeds and examples" else f"{kind} alone"
+        parts.append(f'<line class="{over}" x1="{low:.1f}" x2="{high:.1f}" y1="{y:.1f}" y2="{y:.1f}"/>')
     parts.append(f'<circle class="{kind}" cx="{x:.1f}" cy="{y:.1f}" r="5"/>')
     parts.append(
         f'<text class="soft" x="{WIDTH - RIGHT + 12}" y="{y + 4:.1f}">'

@@ -3,53 +3,60 @@
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import mean, stdev
 
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, rate_of
+from elmo_bench.report.cells import MAIN_TEST, spell_main
+from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
-from elmo_bench.report.statistics import paired_gain
+
+GAIN = "  gain "
+LEGEND = f"[low, high]: {MAIN_TEST}"
 
 
-def summarise(records: Sequence[Record]) -> str:
+def summarise(runs: Sequence[Run], referee: Referee) -> str:
     """One line per condition, task by task, in the order of falling test score."""
     tables = []
 
-    def place(record: Record) -> tuple[str, str, str, str]:
-        return record.task, record.source, record.corpus, record.size
+    def place(run: Run) -> tuple[str, str, str, str]:
+        return run.record.task, run.record.source, run.record.corpus, run.record.size
 
-    for key, group in groupby(sorted(records, key=place), key=place):
+    for key, found in groupby(sorted(runs, key=place), key=place):
         task, source, corpus, size = key
-        runs = list(group)
-        shortened = ", shortened by debug=fast" if any(run.debug for run in runs) else ""
-        tables.append(f"{task} on {corpus} ({source}, size {size}{shortened})\n" + _table(runs))
+        group = list(found)
+        shortened = ", shortened by debug=fast" if any(run.record.debug for run in group) else ""
+        tables.append(f"{task} on {corpus} ({source}, size {size}{shortened})\n" + _table(group, referee))
+    if any(GAIN in table for table in tables):
+        tables.append(LEGEND)
     return "\n\n".join(tables)
 
 
-def _table(records: list[Record]) -> str:
-    conditions: dict[str, dict[int, Record]] = defaultdict(dict)
-    for record in records:
-        conditions[record.condition][record.seed] = record
+def _table(runs: list[Run], referee: Referee) -> str:
+    conditions: dict[str, dict[int, Run]] = defaultdict(dict)
+    for run in runs:
+        conditions[run.record.condition][run.seed] = run
     table = list(conditions.values())
+    records = [run.record for run in runs]
     encoders = name_encoders(records)
     names = [
         describe_condition(_any(seeds), encoders) + _peculiarities(_any(seeds), records) for seeds in table
     ]
     width = max(52, *map(len, names))
     rows = [
-        _row(f"  {name:{width}}", seeds, conditions.get(baseline_of(_any(seeds), records) or "", {}))
+        _row(f"  {name:{width}}", seeds, conditions.get(baseline_of(_any(seeds), records) or "", {}), referee)
         for name, seeds in zip(names, table, strict=True)
     ]
     rows.sort(key=lambda row: -row[0])
     return "\n".join(line for _, line in rows)
 
 
-def _any(seeds: dict[int, Record]) -> Record:
-    """A run of a condition, for what all of them share."""
-    return next(iter(seeds.values()))
+def _any(seeds: Seeds) -> Record:
+    """The record of a run of a condition, for what all of them share."""
+    return next(iter(seeds.values())).record
 
 
 def _peculiarities(record: Record, table: Sequence[Record]) -> str:
@@ -68,34 +75,36 @@ def _has_words(record: Record) -> bool:
     return bool(record.identity["words"]["kind"] != "none")
 
 
-def _row(name: str, seeds: dict[int, Record], baseline: dict[int, Record]) -> tuple[float, str]:
+def _row(name: str, seeds: Seeds, baseline: Seeds, referee: Referee) -> tuple[float, str]:
     """The mean test score, to sort by, and the line."""
     metric = _any(seeds).metric
+    records = [run.record for run in (*seeds.values(), *baseline.values())]
     # Runs that chose settings have no test scores (evaluate.splits=dev): they are compared by dev.
-    split = (
-        "test" if all("test" in record.scores for record in (*seeds.values(), *baseline.values())) else "dev"
-    )
-    scores = {seed: record.scores[split][metric] for seed, record in seeds.items()}
-    centre = mean(scores.values())
+    split = "test" if all("test" in record.scores for record in records) else "dev"
+    own = records[: len(seeds)]
+    scores = [record.scores[split][metric] for record in own]
     cells = [
         name,
-        *([f"dev {mean(r.scores['dev'][metric] for r in seeds.values()):6.2f}"] if split == "test" else []),
-        f"{split} {centre:6.2f} ± {stdev(scores.values()):5.2f}"
+        *([f"dev {mean(record.scores['dev'][metric] for record in own):6.2f}"] if split == "test" else []),
+        f"{split} {mean(scores):6.2f} ± {stdev(scores):5.2f}"
         if len(scores) > 1
-        else f"{split} {centre:6.2f}" + " " * 8,
+        else f"{split} {mean(scores):6.2f}" + " " * 8,
         f"n={len(scores)}",
     ]
-    if baseline:
-        both = [score - baseline[s].scores[split][metric] for s, score in scores.items() if s in baseline]
-        if gain := paired_gain(both):
-            cells.append(f"gain {gain.mean:+6.2f} [{gain.low:+.2f}, {gain.high:+.2f}]")
-        elif both:
-            cells.append(f"gain {mean(both):+6.2f}")
-        if speed := speed_of((baseline[s], seeds[s]) for s in seeds if s in baseline):
-            cells.append(spell_speed(speed))
-    if mark := spell_capped([*seeds.values(), *baseline.values()]):
+    if pairs := [(baseline[seed], seeds[seed]) for seed in sorted(seeds.keys() & baseline.keys())]:
+        cells += _gain(pairs, split, metric, referee)
+    if mark := spell_capped(records):
         cells.append(mark)
-    return centre, "  ".join(cells)
+    return mean(scores), "  ".join(cells)
+
+
+def _gain(pairs: Pairs, split: str, metric: str, referee: Referee) -> Iterator[str]:
+    """The gain over the baseline with the interval of its main test, and the speed of learning."""
+    main = referee.judge(pairs, split, metric)
+    interval = f" {spell_main(main)}" if main else ""
+    yield f"gain {mean(differences_of(pairs, split, metric)):+6.2f}{interval}"
+    if speed := speed_of((before.record, after.record) for before, after in pairs):
+        yield spell_speed(speed)
 
 
 def spell_speed(speed: Speed) -> str:

@@ -175,12 +175,16 @@ def conclude(ends: list[JobEnd]) -> int:
 
 def summarise_results(results: list[Path]) -> str:
     """The scores of runs or the perplexities of fine-tuned models, depending on the jobs."""
-    from elmo_bench.records import read_model_record, read_record
+    from elmo_bench.records import read_model_record
+    from elmo_bench.report.comparison import Referee
+    from elmo_bench.report.pairs import read_run
     from elmo_bench.report.perplexities import summarise_perplexities
     from elmo_bench.report.summary import summarise
+    from elmo_bench.runs.scores import ScoresOnDemand
 
     kinds = {result: json.loads(result.read_bytes())["kind"] for result in results}
     models = [read_model_record(path) for path, kind in kinds.items() if kind == "bilm"]
-    runs = [read_record(path) for path, kind in kinds.items() if kind == "run"]
-    parts = [summarise(runs), summarise_perplexities([model for model in models if model])]
-    return "\n\n".join(filter(None, parts))
+    runs = [read_run(path) for path, kind in kinds.items() if kind == "run"]
+    referee = Referee(ScoresOnDemand([run.record for run in runs]))
+    parts = [summarise(runs, referee), summarise_perplexities([model for model in models if model])]
+    return "\n\n".join(filter(None, [*parts, *(f"warning: {problem}" for problem in referee.problems)]))

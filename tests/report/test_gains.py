@@ -9,17 +9,23 @@ from typing import Any
 
 import pytest
 
+from elmo_bench.catalog import list_tables
 from elmo_bench.cli.main import main
+from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import Record
+from elmo_bench.report.comparison import Referee
+from elmo_bench.report.forests import build_gains
 from elmo_bench.report.gains import TaskGain, draw_gains, find_gains, write_gains
+from elmo_bench.report.inputs import ReportInputs, ShownTask
 from elmo_bench.report.published import read_published
+from elmo_bench.report.summary import summarise
 from tests.support.report_records import ELMO, NONE, make_record, publish
 
 
 def gains(directory: Path, *runs: tuple[Record, int]) -> list[TaskGain]:
     for record, right in runs:
         publish(directory, record, right)
-    return find_gains(read_published(directory), "sample")
+    return find_gains(read_published(directory), "sample", Referee({"ner": score_accuracy}, 200))
 
 
 def pair(seed: int, before: int, after: int, **changes: Any) -> list[tuple[Record, int]]:
@@ -38,10 +44,32 @@ def test_a_gain_is_the_mean_of_the_differences_by_seed(tmp_path: Path) -> None:
     assert gain.interval is not None and gain.interval.low < 15.0 < gain.interval.high
 
 
-def test_two_seeds_have_no_interval(tmp_path: Path) -> None:
+def test_every_place_shows_the_interval_of_the_main_test(tmp_path: Path) -> None:
+    """The table and the figure of the README, a summary, and the page's drawing of all gains."""
+    (gain,) = gains(tmp_path, *pair(1, 20, 26), *pair(2, 22, 26), *pair(3, 21, 29))
+    published, referee = read_published(tmp_path), Referee({"ner": score_accuracy}, 200)
+    before, after = (
+        {run.seed: run for run in published.runs if (run.record.encoder is None) == is_baseline}
+        for is_baseline in (True, False)
+    )
+    found = referee.compare(before, after, "test", "accuracy")
+    assert found is not None and found.main == gain.interval
+    assert f"[{found.main.low:+.1f}, {found.main.high:+.1f}] |" in write_gains([gain])
+    assert f"gain +15.00 [{found.main.low:+.2f}, {found.main.high:+.2f}]  " in summarise(
+        published.runs, referee
+    )
+    tasks = {"ner": ShownTask("ner", "NER")}
+    section = build_gains(ReportInputs(published, referee, list_tables(), tasks))
+    assert section is not None
+    drawn = [one for forest in section.forests for group in forest.groups for one in group.gains]
+    assert [one.interval for one in drawn if not one.is_paper] == [(found.main.low, found.main.high)]
+
+
+def test_two_seeds_have_an_interval_over_examples_alone_and_say_so(tmp_path: Path) -> None:
     (gain,) = gains(tmp_path, *pair(1, 20, 26), *pair(2, 22, 26))
-    assert gain.interval is None
-    assert "| +12.5 | 2 |" in write_gains([gain])
+    assert gain.interval is not None and gain.interval.basis == "examples"
+    assert re.search(r"\| \+12\.5 \[\+\d+\.\d, \+\d+\.\d\] \(examples\) \| 2 \|", write_gains([gain]))
+    assert '<line class="sure alone"' in draw_gains([gain], "test")
 
 
 def test_other_settings_of_elmo_are_not_the_main_result(tmp_path: Path) -> None:
@@ -51,7 +79,7 @@ def test_other_settings_of_elmo_are_not_the_main_result(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
-    ("stopped", "best", "mark"), [("cap", 6, "†"), ("cap", 5, "‡"), ("patience", 6, "| +15.0 | 1 |")]
+    ("stopped", "best", "mark"), [("cap", 6, "†"), ("cap", 5, "‡"), ("patience", 6, "(examples) | 1 |")]
 )
 def test_a_training_that_its_cap_ended_is_marked(tmp_path: Path, stopped: str, best: int, mark: str) -> None:
     (gain,) = gains(tmp_path, *pair(1, 20, 26, best_epoch=best, stopped=stopped))
@@ -79,13 +107,13 @@ def test_the_figure_is_an_image_with_every_number_of_the_table(tmp_path: Path) -
 def test_the_command_prints_the_table_and_writes_the_figure(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    gains(tmp_path / "records", *pair(1, 20, 26))
+    snli = [(record.model_copy(update={"task": "snli"}), right) for record, right in pair(1, 20, 26)]
+    gains(tmp_path / "records", *snli)
     figure = tmp_path / "gains.svg"
     place = [f"paths.records={tmp_path / 'records'}"]
     assert main(["summary", *place, "--source", "sample", "--gains", "--figure", str(figure)]) == 0
-    assert re.search(
-        r"^\| .* \| accuracy \| 50\.0 \| 65\.0 \| \+15\.0 \| 1 \|$", capsys.readouterr().out, re.M
-    )
+    row = r"^\| .* \| accuracy \| 50\.0 \| 65\.0 \| \+15\.0 \[.*\] \(examples\) \| 1 \|$"
+    assert re.search(row, capsys.readouterr().out, re.M)
     assert figure.read_text().startswith("<svg")
     assert main(["summary", *place, "--source", "open", "--gains"]) == 3
     assert "source open" in capsys.readouterr().err

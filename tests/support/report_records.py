@@ -7,7 +7,8 @@ from typing import Any
 
 from elmo_bench.hashing import hash_file, hash_value
 from elmo_bench.records import EnsembleRecord, Record, write_counts, write_record
-from elmo_bench.report.comparison import Run
+from elmo_bench.report.comparison import Referee, Run
+from elmo_bench.report.summary import summarise
 from elmo_bench.types import Counts
 
 ELMO = {
@@ -202,3 +203,8 @@ def publish_world(directory: Path, snli_fraction: float = 1.0) -> None:
             publish(directory, make_snli(seed, right, elmo, train=60, identity=tenth), right)
     control = {"encoder_fingerprint": "u" * 64}
     publish(directory, make_record("ner", 1, 20, ELMO, identity=control, encoder="untrained"), 20)
+
+
+def summarise_records(records: list[Record]) -> str:
+    """The small table after a sweep, of runs without counts: no gain has an interval."""
+    return summarise([Run(record, Path("absent.npz")) for record in records], Referee({}))
