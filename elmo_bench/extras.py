@@ -13,6 +13,7 @@ from elmo_bench.types import PackageMissingError
 EXTRAS: Mapping[str, tuple[str, ...]] = {  # of pyproject.toml, with the packages that our code imports
     "hub": ("datasets",),
     "wandb": ("wandb",),
+    "tensorboard": ("tensorboard",),
     "dashboard": ("wandb_workspaces",),
     "transformers": ("transformers", "tokenizers", "huggingface_hub"),
     "figures": ("matplotlib",),
@@ -29,10 +30,10 @@ def import_extra(module: str, purpose: str, otherwise: str = "") -> Any:
         raise _refusal(module, purpose, otherwise, str(error)) from error
 
 
-def require_extra(module: str, purpose: str) -> None:
+def require_extra(module: str, purpose: str, otherwise: str = "") -> None:
     """Refuse what needs a module that is not installed, before any work and without importing it."""
     if not is_installed(module):
-        raise _refusal(module, purpose, "", "not installed")
+        raise _refusal(module, purpose, otherwise, "not installed")
 
 
 def is_installed(module: str) -> bool:

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from elmo_bench import extras
 from elmo_bench.config import TrackingConfig
 from elmo_bench.extras import EXTRAS, import_extra, is_installed, require_extra
 from elmo_bench.runs import tracking
@@ -114,7 +115,8 @@ def test_elsewhere_than_on_linux_and_macos_the_package_says_so() -> None:
 
 
 def test_tensorboard_is_asked_for_before_any_work(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(tracking, "is_installed", lambda module: False)
-    with pytest.raises(PackageMissingError, match="pip install tensorboard; tracking=csv needs none"):
+    monkeypatch.setattr(extras, "is_installed", lambda module: False)
+    remedy = r"-e '\.\[tensorboard\]'; tracking=csv needs none$"
+    with pytest.raises(PackageMissingError, match=remedy):
         tracking.require_tracker(TrackingConfig(kind="tensorboard"))
     tracking.require_tracker(TrackingConfig(kind="csv"))

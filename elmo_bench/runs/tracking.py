@@ -21,9 +21,9 @@ from pathlib import Path
 from typing import Any, Protocol
 
 from elmo_bench.config import TrackingConfig
-from elmo_bench.extras import is_installed, require_extra
+from elmo_bench.extras import require_extra
 from elmo_bench.files import write_atomically
-from elmo_bench.types import BenchError, Log, PackageMissingError
+from elmo_bench.types import BenchError, Log
 
 SERVER_SECONDS = 5.0  # the limit of logging in, and again of sending the rest at the end
 LOCAL_SECONDS = 60.0  # the limit of work without a server; it takes some seconds on a busy machine
@@ -245,11 +245,8 @@ def require_tracker(config: TrackingConfig) -> None:
     """Refuse a tracker whose package is not installed, before anything is computed."""
     if config.kind == "wandb":
         require_extra("wandb", "tracking=wandb")
-    if config.kind == "tensorboard" and not is_installed("tensorboard"):
-        raise PackageMissingError(
-            "tracking=tensorboard needs the package tensorboard: pip install tensorboard; "
-            "tracking=csv needs none"
-        )
+    if config.kind == "tensorboard":
+        require_extra("tensorboard", "tracking=tensorboard", "tracking=csv needs none")
 
 
 def build_tracker(config: TrackingConfig, directory: Path, log: Log) -> Tracker:

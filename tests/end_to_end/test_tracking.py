@@ -1,12 +1,15 @@
-"""W&B without an account: an offline run beside the record, and the same result as without it."""
+"""Trackers without an account: their files beside the record, and the same result as without them."""
 
 from __future__ import annotations
 
 from pathlib import Path
 
+import pytest
+from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
 from elmo_bench.catalog import list_tables
 from elmo_bench.dashboard.plan import plan_dashboard
-from elmo_bench.records import read_record
+from elmo_bench.records import Record, read_record
 from elmo_bench.report.series import row_scores
 from tests.support.caches import copy_cache
 from tests.support.processes import finish, places
@@ -14,7 +17,7 @@ from tests.support.processes import finish, places
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=2", "trainer.threads=1")
 
 
-def test_an_offline_run_changes_nothing(world: Path, tmp_path: Path) -> None:
+def test_an_offline_run_changes_nothing(world: Path, tmp_path: Path, untracked: Record) -> None:
     copy_cache(world, tmp_path)
     code, output, errors = finish(*RUN, "tracking=wandb", *places(tmp_path))
     assert code == 0, errors
@@ -34,11 +37,40 @@ def test_an_offline_run_changes_nothing(world: Path, tmp_path: Path) -> None:
     assert rows.keys() <= drawn and f"{place}/table1/baseline" in rows
     assert {f"{place}/dev", f"{place}/loss"} <= drawn
     assert [name for name in (*rows, f"{place}/loss") if name.encode() not in told] == []
+    assert_same_numbers(tracked, untracked)
 
-    code, _, errors = finish(*RUN, f"paths.runs={tmp_path / 'untracked'}", *places(tmp_path)[1:])
+
+def test_event_files_are_what_tensorboard_reads(world: Path, tmp_path: Path, untracked: Record) -> None:
+    copy_cache(world, tmp_path)
+    code, output, errors = finish(*RUN, "tracking=tensorboard", *places(tmp_path))
     assert code == 0, errors
-    (result,) = (tmp_path / "untracked").glob("ner/*/result.json")
-    untracked = read_record(result)
+    assert "warning" not in (output + errors).lower()
+    (result,) = (tmp_path / "runs").glob("ner/*/result.json")
+    tracked = read_record(result)
+    events = EventAccumulator(str(result.parent / "tensorboard"))
+    events.Reload()
+    scope = "trial/ner/sample/world"
+    curve = [(scalar.step, scalar.value) for scalar in events.Scalars(f"{scope}/dev")]
+    assert curve and curve == [(row["step"], pytest.approx(row["dev"])) for row in tracked.curve]
+    (score,) = events.Scalars(f"{scope}/test/score")
+    assert score.value == pytest.approx(tracked.scores["test"][tracked.metric])
+    assert_same_numbers(tracked, untracked)
+
+
+@pytest.fixture(scope="module")
+def untracked(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Record:
+    """The record of the same run without a tracker."""
+    root = tmp_path_factory.mktemp("untracked")
+    copy_cache(world, root)
+    code, _, errors = finish(*RUN, *places(root))
+    assert code == 0, errors
+    (result,) = (root / "runs").glob("ner/*/result.json")
+    return read_record(result)
+
+
+def assert_same_numbers(tracked: Record, untracked: Record) -> None:
+    """A tracker changes no number of a run, no file that the record hashes, and no package it lists."""
     assert untracked.condition == tracked.condition
     assert untracked.scores == tracked.scores
     assert untracked.hashes == tracked.hashes
+    assert untracked.environment["versions"] == tracked.environment["versions"]
