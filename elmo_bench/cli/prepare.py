@@ -11,7 +11,8 @@ CORPORA = ("conll2003", "conll2005", "conll2012")  # the recipes of elmo_bench/s
 
 HELP = """join the files of a licensed download into the files that tasks read with data=paper
 
-The files are written below paths.local. Counts are compared with those that are published of the corpus.
+The files are written below paths.local. If their counts are not those that are
+published of the corpus, the exit code is 1; the files stay.
 Nothing is downloaded: the corpora are under licences of their own.
 
 conll2003: eng.train, eng.testa, eng.testb                              task=ner
@@ -30,8 +31,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Write the files, and print what they hold."""
-    from elmo_bench.sources.joining import RECIPES, join
+    from elmo_bench.sources.joining import RECIPES, join, require_published
 
     recipe = RECIPES[arguments.corpus]
-    for line in join(recipe, arguments.directory, read_paths(arguments).local):
-        print(line)
+    written = join(recipe, arguments.directory, read_paths(arguments).local)
+    for one in written:
+        print(one.line)
+    require_published(recipe, written)

@@ -40,6 +40,14 @@ class Recipe:
     advice: str  # where the expected files come from
 
 
+@dataclass(frozen=True)
+class Written:
+    """A file that was written."""
+
+    line: str  # what it holds
+    others: tuple[str, ...] = ()  # counts other than the published ones; none where these are not known
+
+
 def count_entities(path: Path) -> Figures:
     """Sentences and tokens of CoNLL-2003 columns."""
     sentences = list(read_entities(path))
@@ -126,8 +134,8 @@ RECIPES: Mapping[str, Recipe] = {
 }
 
 
-def join(recipe: Recipe, source: Path, target: Path) -> list[str]:
-    """Write every file of a recipe; gives a line for each with its counts against the published ones."""
+def join(recipe: Recipe, source: Path, target: Path) -> list[Written]:
+    """Write every file of a recipe, and count what each holds."""
     if not source.is_dir():
         raise DataMissingError(f"{source}: no such directory; {recipe.advice}")
     found = [(joined, find_files(joined, recipe, source)) for joined in recipe.files]
@@ -171,14 +179,32 @@ def join_files(paths: Sequence[Path], target: Path) -> None:
                 output.write(b"\n" if line.endswith(b"\n") else b"\n\n")
 
 
-def describe(joined: Joined, files: int, path: Path) -> str:
-    """What a file holds, and what is published of it."""
+def describe(joined: Joined, files: int, path: Path) -> Written:
+    """What a file holds, and where that differs from what is published of it."""
     if joined.count is None:
-        return f"{path}: {files:,} files"
+        return Written(f"{path}: {files:,} files")
     counts = joined.count(path)
-    parts = [
-        f"{counts[what]:,} {what}" + ("" if counts[what] == number else f" (published: {number:,})")
+    found = [f"{counts[what]:,} {what}" for what in joined.published]
+    others = [
+        f"{path}: expected {number:,} {what}, found {counts[what]:,}"
         for what, number in joined.published.items()
+        if counts[what] != number
     ]
-    verdict = "as published" if counts == joined.published else "NOT as published"
-    return f"{path}: {files:,} files, {', '.join(parts)}: {verdict}"
+    verdict = "NOT as published" if others else "as published"
+    return Written(f"{path}: {files:,} files, {', '.join(found)}: {verdict}", tuple(others))
+
+
+def require_published(recipe: Recipe, written: Iterable[Written]) -> None:
+    """Refuse files whose counts are not those that are published; they stay where they are."""
+    if others := [other for one in written for other in one.others]:
+        raise DataError(
+            "\n".join(
+                [
+                    f"this is not {recipe.title} as it is published:",
+                    *others,
+                    "the files stay written, and runs can read them, but their scores cannot be compared "
+                    f"with published ones. Check whether the download is whole: {recipe.advice}. Then remove "
+                    "the files and repeat the command",
+                ]
+            )
+        )

@@ -80,7 +80,7 @@ def prepare(corpus: str, source: Path, target: Path) -> int:
 def test_ontonotes_is_joined_in_the_order_of_its_paths(
     ontonotes: Path, tmp_path: Path, capsys: Output
 ) -> None:
-    assert prepare("conll2012", ontonotes, tmp_path / "local") == 0
+    assert prepare("conll2012", ontonotes, tmp_path / "local") == 1  # far fewer than published
     joined = tmp_path / "local" / "conll2012"
     documents = {
         split: [(one.name, one.part) for one in read_documents(joined / f"{split}.english.v4_gold_conll")]
@@ -91,9 +91,12 @@ def test_ontonotes_is_joined_in_the_order_of_its_paths(
         "dev": [("bc/cnn/00/cnn_0000", 0), ("bc/cnn/00/cnn_0000", 1)],
         "test": [("nw/wsj/23/wsj_2300", 0)],  # of the shared task, not of the larger test set beside it
     }
-    train, dev, test = capsys.readouterr().out.splitlines()
-    assert train.endswith(": 2 files, 3 documents (published: 2,802): NOT as published")
-    assert "(published: 343)" in dev and "(published: 348)" in test
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].endswith(": 2 files, 3 documents: NOT as published")
+    expected = {"train": "2,802 documents, found 3", "dev": "343 documents, found 2"}
+    for split, counts in {**expected, "test": "348 documents, found 1"}.items():
+        assert f"{joined / split}.english.v4_gold_conll: expected {counts}\n" in said.err
+    assert "the files stay written" in said.err
 
 
 def test_the_release_of_the_shared_task_is_known_too(tmp_path: Path) -> None:
@@ -101,7 +104,7 @@ def test_the_release_of_the_shared_task_is_known_too(tmp_path: Path) -> None:
         place = tmp_path / "conll-2012" / version / "data" / split / "data/english/annotations/nw/wsj/00"
         write(place / f"wsj_0001.{version}_gold_conll", document(f"nw/wsj/{split}"))
         write(place / f"wsj_0001.{version}_auto_conll", document("automatic"))
-    assert prepare("conll2012", tmp_path / "conll-2012", tmp_path / "local") == 0
+    assert prepare("conll2012", tmp_path / "conll-2012", tmp_path / "local") == 1
     (found,) = read_documents(tmp_path / "local" / "conll2012" / "test.english.v4_gold_conll")
     assert found.name == "nw/wsj/test"
 
@@ -120,11 +123,14 @@ def test_a_release_without_words_is_named(ontonotes: Path, tmp_path: Path, capsy
 def test_conll2003_is_joined_and_counted(
     reuters: Path, tmp_path: Path, capsys: Output, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    assert prepare("conll2003", reuters, tmp_path / "local") == 0
-    lines = capsys.readouterr().out.splitlines()
-    assert lines[0].endswith(
-        "1 files, 2 sentences (published: 14,041), 3 tokens (published: 203,621): NOT as published"
-    )
+    assert prepare("conll2003", reuters, tmp_path / "local") == 1
+    said = capsys.readouterr()
+    assert said.out.splitlines()[0].endswith("1 files, 2 sentences, 3 tokens: NOT as published")
+    train = tmp_path / "local" / "conll2003" / "train.conll"
+    assert train.is_file()
+    assert said.err.startswith("error: this is not CoNLL-2003, English as it is published:\n")
+    assert f"{train}: expected 14,041 sentences, found 2\n" in said.err
+    assert f"{train}: expected 203,621 tokens, found 3\n" in said.err
     recipe = RECIPES["conll2003"]
     small = tuple(replace(one, published={"sentences": 2, "tokens": 3}) for one in recipe.files)
     monkeypatch.setitem(joining.RECIPES, "conll2003", replace(recipe, files=small))  # type: ignore[arg-type]
@@ -133,7 +139,7 @@ def test_conll2003_is_joined_and_counted(
 
 
 def test_conll2005_is_joined_with_a_blank_line_between_sections(conll2005: Path, tmp_path: Path) -> None:
-    assert prepare("conll2005", conll2005, tmp_path / "local") == 0
+    assert prepare("conll2005", conll2005, tmp_path / "local") == 1
     joined = tmp_path / "local" / "conll2005"
     assert (joined / "train.words").read_text() == "Anna\nsold\nboats\n\n" * 20
     assert (joined / "train.props").read_text() == f"{PROPS}\n" * 20
@@ -153,7 +159,7 @@ def test_a_missing_section_is_named(conll2005: Path, tmp_path: Path, capsys: Out
 def test_two_releases_at_once_and_files_that_are_there_are_refused(
     reuters: Path, tmp_path: Path, capsys: Output
 ) -> None:
-    assert prepare("conll2003", reuters, tmp_path / "local") == 0
+    assert prepare("conll2003", reuters, tmp_path / "local") == 1
     assert prepare("conll2003", reuters, tmp_path / "local") == 2
     assert "it is there already; move it away" in capsys.readouterr().err
     write(reuters / "copy" / "eng.testa", "x NN I-NP O\n")
