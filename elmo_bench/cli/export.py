@@ -11,8 +11,12 @@ from elmo_bench.types import UsageError
 HELP = """write a biLM as the weight file and the options file that bilm-tf, AllenNLP and simple_elmo read
 
 MODEL is a directory with options.json and weights, or the weight file. The weights are written as float32 in
-HDF5, the options next to FILE: to elmo_options.json for elmo_weights.hdf5, otherwise to options.json."""
-EXAMPLE = "python -m elmo_bench export results/models/small elmo_weights.hdf5"
+HDF5, the options next to FILE: to elmo_options.json for elmo_weights.hdf5, otherwise to options.json.
+simple_elmo reads a directory with model.hdf5 and options.json."""
+EXAMPLE = (
+    "python -m elmo_bench export results/models/small elmo_weights.hdf5\n"
+    "  python -m elmo_bench export results/models/small for_simple_elmo/model.hdf5"
+)
 
 SUFFIXES = (".hdf5", ".h5")
 
@@ -41,8 +45,9 @@ def run(arguments: argparse.Namespace) -> None:
     write_options(model.options, options_file)
     print(f"wrote {file} and {options_file}")
     for what, is_there in {
-        "after the convolutions (CNN_proj)": model.options.has_token_projection,
-        "of the LSTM's state (W_P_0)": model.options.has_state_projection,
+        "projection after the convolutions (CNN_proj)": model.options.has_token_projection,
+        "projection of the LSTM's state (W_P_0)": model.options.has_state_projection,
+        "skip connections between its layers": model.options.use_skip_connections,
     }.items():
         if not is_there:
-            print(f"note: this model has no projection {what}, without which AllenNLP cannot read it")
+            print(f"note: this model has no {what}, without which AllenNLP cannot read it")
