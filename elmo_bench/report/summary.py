@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
@@ -14,7 +15,7 @@ from elmo_bench.report.cells import MAIN_TEST, spell_main
 from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
 
-GAIN = "  gain "
+WITH_INTERVAL = re.compile(r"  gain +[+-][\d.]+ \[")
 LEGEND = f"[low, high]: {MAIN_TEST}"
 
 
@@ -30,7 +31,7 @@ def summarise(runs: Sequence[Run], referee: Referee) -> str:
         group = list(found)
         shortened = ", shortened by debug=fast" if any(run.record.debug for run in group) else ""
         tables.append(f"{task} on {corpus} ({source}, size {size}{shortened})\n" + _table(group, referee))
-    if any(GAIN in table for table in tables):
+    if any(map(WITH_INTERVAL.search, tables)):
         tables.append(LEGEND)
     return "\n\n".join(tables)
 
