@@ -54,7 +54,8 @@ def run(arguments: argparse.Namespace) -> None:
     elif arguments.markdown:
         print("\n\n".join(write_findings(found) for found in judged.values()))
     else:
-        parts = ["\n".join(describe_findings(source, found, families)) for source, found in judged.items()]
-        print("\n\n".join(parts))
+        is_asked_for = arguments.source is not None
+        parts = [describe_findings(source, found, families, is_asked_for) for source, found in judged.items()]
+        print("\n\n".join(map("\n".join, parts)))
     if broken := [*published.broken, *referee.problems]:
         raise DamagedFileError("\n".join(["some records are broken, and no verdict uses them:", *broken]))

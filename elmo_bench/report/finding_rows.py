@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from itertools import groupby
 from typing import Any
 
+from elmo_bench.commands import spell_command
 from elmo_bench.config import FamilyConfig
 from elmo_bench.report.cells import NOTHING, spell_p, text
 from elmo_bench.report.claims import merge_commands
@@ -47,7 +49,8 @@ def _tables(source: str, judged: Sequence[Judged]) -> Iterator[Table]:
     if known:
         yield _table(source, known, count_verdicts(judged), known)
     if unknown:
-        yield _table(source, unknown, f"{len(unknown)} {Verdict.NOT_RUN}", unknown)
+        said = f"{len(unknown)} {Verdict.NOT_RUN}"
+        yield replace(_table(source, unknown, said, unknown), folded=f"{said}, source {source}")
 
 
 def _table(source: str, shown: Sequence[Judged], said: str, lacking: Sequence[Judged]) -> Table:
@@ -153,10 +156,14 @@ def count_verdicts(judged: Sequence[Judged]) -> str:
 
 
 def describe_findings(
-    source: str, judged: Sequence[Judged], families: Mapping[str, FamilyConfig]
+    source: str, judged: Sequence[Judged], families: Mapping[str, FamilyConfig], is_asked_for: bool = True
 ) -> Iterator[str]:
-    """The lines that a person reads."""
+    """The lines that a person reads; a source without a run for any finding has one."""
     yield f"{source}: {count_verdicts(judged)}"
+    if not is_asked_for and not any(one.effect for one in judged):
+        command = spell_command("findings", ["--source", source])
+        yield f"{command} lists them, with the commands that make the runs"
+        return
     for family, members in groupby(judged, key=lambda one: one.family):
         yield ""
         yield families[family].title

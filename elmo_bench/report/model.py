@@ -62,6 +62,7 @@ class Table:
     notes: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # what fills the cells without a run
     place: Place = Place()
+    folded: str = ""  # what a page calls it where it is folded; empty: its caption, or its source
 
     @property
     def is_empty(self) -> bool:

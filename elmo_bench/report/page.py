@@ -31,6 +31,8 @@ class Part:
     @property
     def title(self) -> str:
         """What a reader opens."""
+        if self.is_empty and (named := [table.folded for table, _ in self.tables if table.folded]):
+            return ", ".join(named)
         source = f"source {self.place.source}" if self.place.source else "all sources"
         source += " (generated world)" if self.place.source == GENERATED else ""
         encoder = f", encoder {self.place.encoder}" if self.place.encoder else ""

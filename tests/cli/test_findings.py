@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -63,6 +64,16 @@ def test_without_records_every_finding_names_its_commands(
     assert "Controls: what context adds" not in printed  # a family about the generated world
 
 
+def test_a_source_without_a_run_for_any_finding_is_one_line(
+    places: list[str], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(tmp_path / "records", make_record("pos", 1, 20, ELMO, source="files", corpus="own"), 20)
+    assert main(["findings", *places]) == 0
+    count, hint = capsys.readouterr().out.splitlines()
+    assert re.fullmatch(r"files: \d+ not run", count)
+    assert hint.startswith("python -m elmo_bench findings --source files lists them")
+
+
 def test_a_finding_of_a_users_own_is_judged(
     places: list[str], own_directory: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -83,7 +94,7 @@ def test_the_commands_of_a_users_findings_name_the_directory(
     assert f"--config-dir {own_directory} task=pos data=sample seed=1,2,3 elmo.where=none" in printed
 
 
-def test_no_task_is_loaded_and_a_second_time_says_the_same(places: list[str], own_directory: Path, tmp_path: Path) -> None:
+def test_no_task_is_loaded(places: list[str], own_directory: Path, tmp_path: Path) -> None:
     publish_accuracies(tmp_path / "records", (10, 25), (11, 26), (9, 25))
     command = ["findings", *places, "--json", "--config-dir", str(own_directory)]
     program = (

@@ -68,6 +68,22 @@ def test_the_real_text_is_open_and_the_generated_world_folded(records: Path) -> 
         assert found[:2] == [("open", False), ("sample", True)]
 
 
+def test_findings_that_no_run_is_about_are_one_closed_line(tmp_path: Path) -> None:
+    own = {"source": "files", "corpus": "own"}
+    publish(tmp_path, make_record("pos", 1, 20, ELMO, **own), 20)
+    (only,) = parts(build(tmp_path, families=list_findings()), "findings")
+    assert only.is_folded and re.fullmatch(r"\d+ not run, source files", only.title)
+    for elmo, right in ((NONE, 20), (ELMO, 27)):
+        publish(tmp_path, make_record("ner", 1, right, elmo, **own), right)
+    report = build(tmp_path, families=list_findings())
+    (both,) = parts(report, "findings")
+    assert not both.is_folded  # a finding with a verdict stays in front
+    assert [table.is_empty for table, _ in both.tables] == [False, True]
+    assert re.search(
+        r'<details class="fold">\s*<summary>\d+ not run, source files</summary>', write_page(report)
+    )
+
+
 def test_every_number_of_ours_opens_to_runs_that_the_page_has(records: Path) -> None:
     report = build(records)
     page = write_page(report)
