@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
 from elmo_bench.commands import spell_run
-from elmo_bench.conditions import is_baseline, is_bilm, is_untrained, trained_name
+from elmo_bench.conditions import is_baseline, is_untrained, trained_name
 from elmo_bench.config import ElmoConfig, FindingConfig, nearest
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import place_of, setting_of, words_of
@@ -16,7 +15,7 @@ from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.convergence import met_cap
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.paper import lookup
-from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, Wanted, block_of
+from elmo_bench.report.published import GENERATED, Block, Published, TaskRuns, Wanted, block_of, most_used
 from elmo_bench.types import UsageError
 
 GROUP = "elmo."
@@ -142,12 +141,12 @@ class Archive:
             if place_of(run.record) == place and not is_baseline(run.record)
         ]
         runs = [record for record in here if record.task == task] or here
-        trained = _usual_block(record for record in runs if not is_untrained(record.encoder or ""))
+        trained = most_used((record for record in runs if not is_untrained(record.encoder or "")), block_of)
         if not condition.untrained:
             return trained or Block(*place)
         twins = [record for record in runs if is_untrained(record.encoder or "")]
         own = [twin for twin in twins if trained and trained_name(twin.encoder or "") == trained.encoder]
-        return _usual_block(own if trained else twins) or Block(*place)
+        return most_used(own if trained else twins, block_of) or Block(*place)
 
     def usual_encoder(self, source: str) -> Block:
         """A block with the usual encoder of a source, for commands at a place without runs."""
@@ -155,19 +154,7 @@ class Archive:
         trained = (
             record for record in runs if not is_baseline(record) and not is_untrained(record.encoder or "")
         )
-        return _usual_block(trained) or Block(source, "", "")
-
-
-def _usual_block(records: Iterable[Record]) -> Block | None:
-    """The block with the most runs; those of a biLM come first, because the findings are about ELMo."""
-    counts: Counter[Block] = Counter()
-    bilms: set[Block] = set()
-    for record in records:
-        block = block_of(record)
-        counts[block] += 1
-        if is_bilm(record.config.get("encoder")):
-            bilms.add(block)
-    return max(counts, key=lambda block: (block in bilms, counts[block], block), default=None)
+        return most_used(trained, block_of) or Block(source, "", "")
 
 
 def _words_are(wanted: str, record: Record) -> bool:

@@ -3,12 +3,20 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, TypeVar
 
-from elmo_bench.conditions import choose_encoder, fingerprint_of, flatten, is_baseline, reduce_elmo
+from elmo_bench.conditions import (
+    choose_encoder,
+    fingerprint_of,
+    flatten,
+    is_baseline,
+    is_bilm,
+    is_untrained,
+    reduce_elmo,
+)
 from elmo_bench.hashing import SEAL
 from elmo_bench.records import (
     EnsembleRecord,
@@ -33,6 +41,7 @@ from elmo_bench.report.shapes import find_misshapen
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
+Key = TypeVar("Key", "Block", str)
 
 
 @dataclass(frozen=True, order=True)
@@ -174,22 +183,16 @@ class Published:
         return sorted(found | alone, key=lambda block: (rank_source(block.source), block))
 
     def first_encoder(self, block: Block) -> Block:
-        """Of the blocks that differ in the encoder alone, the one with the most runs."""
+        """Of the blocks that differ in the encoder alone, the one that is shown first."""
         place = (block.source, block.corpus, block.size)
-        counts = Counter(block_of(run.record) for run in self.runs if not is_baseline(run.record))
-        rivals = [other for other in counts if (other.source, other.corpus, other.size) == place]
-        return max(rivals, key=lambda other: (counts[other], other), default=block)
+        runs = (run.record for run in self.runs if not is_baseline(run.record))
+        return most_used((record for record in runs if place_of(record) == place), block_of) or block
 
     def is_first(self, sheet: Sheet) -> bool:
-        """Whether no other encoder of the source and size has more runs."""
-        counts = Counter(
-            fingerprint_of(run.record)
-            for run in self.runs
-            if (run.record.source, run.record.size) == (sheet.source, sheet.size)
-            and not is_baseline(run.record)
-        )
-        most = max(counts, key=lambda fingerprint: (counts[fingerprint], fingerprint), default="")
-        return sheet.fingerprint in ("", most)
+        """Whether no other encoder of the source and size is shown before."""
+        runs = (run.record for run in self.runs if not is_baseline(run.record))
+        here = (record for record in runs if (record.source, record.size) == (sheet.source, sheet.size))
+        return sheet.fingerprint in ("", most_used(here, fingerprint_of))
 
     def of_task(self, block: Block, task: str) -> TaskRuns:
         """The runs of a task that belong to a block, with or without ELMo."""
@@ -219,6 +222,17 @@ def block_of(record: Record) -> Block:
     name = record.encoder or ""
     chosen_by = tuple(choose_encoder(name, record.config.get("encoder")))
     return Block(*place_of(record), name, fingerprint_of(record), chosen_by)
+
+
+def most_used(records: Iterable[Record], key: Callable[[Record], Key]) -> Key | None:
+    """The key of most runs with ELMo; those of a trained biLM come first, because the paper is about it."""
+    counts: Counter[Key] = Counter()
+    bilms: set[Key] = set()
+    for record in records:
+        counts[key(record)] += 1
+        if is_bilm(record.config.get("encoder")) and not is_untrained(record.encoder or ""):
+            bilms.add(key(record))
+    return max(counts, key=lambda found: (found in bilms, counts[found], found), default=None)
 
 
 @dataclass
