@@ -57,7 +57,7 @@ def run(arguments: argparse.Namespace) -> None:
     scores, problems = find_scores(records)
     tables = list_tables()
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
-    referee = Referee(scores, resamples, problems=[*problems, *unclear])
+    referee = Referee(scores, resamples, problems=[*problems, *unclear], cache=paths.cache / "resamples")
     referee.check_unsealed(published.runs)
     sizes = frozenset(list_choices("size"))
     inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)
