@@ -50,6 +50,15 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> str:
     return digest
 
 
+def has_arrays(path: Path, arrays: Mapping[str, Array]) -> bool:
+    """Whether a file is there that holds these very arrays."""
+    try:
+        found = read_arrays(path, {name: array.shape for name, array in arrays.items()})
+    except (DataError, DataMissingError, DamagedFileError):
+        return False
+    return hash_arrays(found) == hash_arrays(arrays)
+
+
 def _save_safetensors(arrays: dict[str, Array], path: Path, digest: str) -> None:
     try:
         save_file(arrays, path, metadata={"sha256": digest})

@@ -12,6 +12,7 @@ from typing import Any
 
 from elmo_bench.bilm.array_files import Shapes
 from elmo_bench.bilm.settings import CHARACTERS, CHARACTERS_WITH_MISSING, BilmOptions
+from elmo_bench.files import write_atomically
 from elmo_bench.types import DataError, DataMissingError, UsageError
 
 OPTIONS_FILE = "options.json"
@@ -114,8 +115,16 @@ def options_to_json(options: BilmOptions) -> dict[str, Any]:
 
 def write_options(options: BilmOptions, path: Path) -> None:
     """Write options.json."""
-    text = json.dumps(options_to_json(options), indent=2, sort_keys=True)
-    path.write_text(text + "\n", encoding="utf-8")
+    write_atomically(path, _spell_options(options))
+
+
+def has_options(path: Path, options: BilmOptions) -> bool:
+    """Whether a file is there that holds what would be written."""
+    return path.is_file() and path.read_bytes() == _spell_options(options)
+
+
+def _spell_options(options: BilmOptions) -> bytes:
+    return (json.dumps(options_to_json(options), indent=2, sort_keys=True) + "\n").encode()
 
 
 def read_options(path: Path) -> BilmOptions:

@@ -32,17 +32,24 @@ def run(arguments: argparse.Namespace) -> None:
     file: Path = arguments.file
     if file.suffix not in SUFFIXES:
         raise UsageError(f"{file}: expected a name that ends in {' or '.join(SUFFIXES)}")
-    from elmo_bench.bilm.array_files import write_arrays
+    from elmo_bench.bilm.array_files import has_arrays, write_arrays
     from elmo_bench.bilm.files import export_arrays, load_bilm
-    from elmo_bench.bilm.layout import find_model, pair_options, write_options
+    from elmo_bench.bilm.layout import find_model, has_options, pair_options, write_options
 
     options_file = pair_options(file)
-    for target in (file, options_file):
-        if os.path.lexists(target):
-            raise UsageError(f"{target}: there is a file already; choose another name or move it away")
     model = load_bilm(*find_model(arguments.model))
-    write_arrays(file, export_arrays(model))
-    write_options(model.options, options_file)
+    arrays, options = export_arrays(model), model.options
+    # What holds this very model is of an earlier command, which was killed perhaps between the two files.
+    is_ours = {file: has_arrays(file, arrays), options_file: has_options(options_file, options)}
+    for target, ours in is_ours.items():
+        if os.path.lexists(target) and not ours:
+            raise UsageError(
+                f"{target}: there is a file already, with other content; choose another name or move it away"
+            )
+    if not is_ours[file]:
+        write_arrays(file, arrays)
+    if not is_ours[options_file]:
+        write_options(options, options_file)
     print(f"wrote {file} and {options_file}")
     for what, is_there in {
         "projection after the convolutions (CNN_proj)": model.options.has_token_projection,

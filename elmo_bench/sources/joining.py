@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping, Sequence
+import hashlib
+import os
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -10,7 +12,8 @@ from elmo_bench.data.conll2003 import read_entities
 from elmo_bench.data.conll2005 import read_props
 from elmo_bench.data.conll2012 import read_documents
 from elmo_bench.data.lines import open_bytes
-from elmo_bench.files import atomic_path
+from elmo_bench.files import atomic_file, is_plain_file
+from elmo_bench.hashing import hash_file
 from elmo_bench.types import DataError, DataMissingError, UsageError
 
 Figures = dict[str, int]
@@ -139,12 +142,18 @@ def join(recipe: Recipe, source: Path, target: Path) -> list[Written]:
     if not source.is_dir():
         raise DataMissingError(f"{source}: no such directory; {recipe.advice}")
     found = [(joined, find_files(joined, recipe, source)) for joined in recipe.files]
-    for joined, _ in found:
-        if (target / joined.path).exists():
-            raise UsageError(f"{target / joined.path}: it is there already; move it away to join it again")
+    missing = []
     for joined, paths in found:
-        with atomic_path(target / joined.path) as temporary:
-            join_files(paths, temporary)
+        if not os.path.lexists(target / joined.path):
+            missing.append((joined, paths))
+        elif not is_joined(paths, target / joined.path):
+            raise UsageError(
+                f"{target / joined.path}: it is there already with other content; move it away to join it "
+                "again"
+            )
+    for joined, paths in missing:
+        with atomic_file(target / joined.path) as file:
+            file.writelines(join_lines(paths))
     return [describe(joined, len(paths), target / joined.path) for joined, paths in found]
 
 
@@ -167,16 +176,25 @@ def find_files(joined: Joined, recipe: Recipe, source: Path) -> list[Path]:
     raise DataMissingError(f"{source}: expected files {wanted}, got none; {recipe.advice}")
 
 
-def join_files(paths: Sequence[Path], target: Path) -> None:
+def is_joined(paths: Sequence[Path], target: Path) -> bool:
+    """Whether a file holds what would be written: an earlier command has, and was killed later perhaps."""
+    if not is_plain_file(target):
+        return False
+    digest = hashlib.sha256()
+    for line in join_lines(paths):
+        digest.update(line)
+    return digest.hexdigest() == hash_file(target)
+
+
+def join_lines(paths: Sequence[Path]) -> Iterator[bytes]:
     """The lines of plain or gzipped files, with a blank line between two files where there is none."""
-    with target.open("wb") as output:
-        for path in paths:
-            line = b"\n"
-            with open_bytes(path) as file:
-                for line in file:
-                    output.write(line)
-            if line.strip():
-                output.write(b"\n" if line.endswith(b"\n") else b"\n\n")
+    for path in paths:
+        line = b"\n"
+        with open_bytes(path) as file:
+            for line in file:
+                yield line
+        if line.strip():
+            yield b"\n" if line.endswith(b"\n") else b"\n\n"
 
 
 def describe(joined: Joined, files: int, path: Path) -> Written:

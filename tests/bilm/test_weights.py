@@ -90,9 +90,25 @@ def test_export_writes_what_other_programs_read(tmp_path: Path, capsys: pytest.C
     assert options["char_cnn"]["n_characters"] == 262
     exported, model = (export_arrays(load_bilm(*find_model(path))) for path in (file, tmp_path / "model"))
     assert all(np.array_equal(exported[name], model[name]) for name in model)
-    assert main(["export", str(tmp_path / "model"), str(file)]) == 2
-    assert "there is a file already" in capsys.readouterr().err
     assert main(["export", str(tmp_path / "model"), str(tmp_path / "weights.bin")]) == 2
+
+
+@pytest.mark.parametrize("name", ["elmo_weights.hdf5", "elmo_options.json"])
+def test_an_export_that_was_killed_between_its_files_goes_on_and_overwrites_nothing(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    save_bilm(_model(), tmp_path / "model")
+    command = ["export", str(tmp_path / "model"), str(tmp_path / "elmo_weights.hdf5")]
+    assert main(command) == 0
+    content = (tmp_path / name).read_bytes()
+    (tmp_path / name).unlink()
+    assert main(command) == 0
+    assert (tmp_path / name).read_bytes() == content
+    (tmp_path / name).write_bytes(content[:-9])
+    capsys.readouterr()
+    assert main(command) == 2
+    assert f"{name}: there is a file already, with other content" in capsys.readouterr().err
+    assert (tmp_path / name).read_bytes() == content[:-9]
 
 
 def test_export_says_what_allennlp_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

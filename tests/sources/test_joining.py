@@ -160,12 +160,23 @@ def test_two_releases_at_once_and_files_that_are_there_are_refused(
     reuters: Path, tmp_path: Path, capsys: Output
 ) -> None:
     assert prepare("conll2003", reuters, tmp_path / "local") == 1
+    changed = tmp_path / "local" / "conll2003" / "dev.conll"
+    changed.write_text("y NN I-NP O\n")
     assert prepare("conll2003", reuters, tmp_path / "local") == 2
-    assert "it is there already; move it away" in capsys.readouterr().err
+    assert f"{changed}: it is there already with other content; move it away" in capsys.readouterr().err
+    assert changed.read_text() == "y NN I-NP O\n"
     write(reuters / "copy" / "eng.testa", "x NN I-NP O\n")
     assert prepare("conll2003", reuters, tmp_path / "other") == 2
     assert "expected one file **/eng.testa, got " in capsys.readouterr().err
     assert prepare("conll2003", tmp_path / "nowhere", tmp_path / "other") == 3
+
+
+def test_a_command_that_was_killed_between_two_files_goes_on(reuters: Path, tmp_path: Path) -> None:
+    assert prepare("conll2003", reuters, tmp_path / "local") == 1  # the counts are not the published ones
+    content = {path: path.read_bytes() for path in (tmp_path / "local").rglob("*.conll")}
+    (tmp_path / "local" / "conll2003" / "dev.conll").unlink()
+    assert prepare("conll2003", reuters, tmp_path / "local") == 1
+    assert {path: path.read_bytes() for path in (tmp_path / "local").rglob("*.conll")} == content
 
 
 def test_every_file_is_one_that_a_task_reads() -> None:
