@@ -113,6 +113,19 @@ def atomic_directory(target: Path) -> Iterator[Path]:
         shutil.rmtree(temporary, ignore_errors=True)
 
 
+@contextmanager
+def scratch_directory(parent: Path, name: str) -> Iterator[Path]:
+    """A directory for a while. If the process is killed, the next write in `parent` removes it."""
+    parent.mkdir(parents=True, exist_ok=True)
+    directory = _temporary(parent / name)
+    with _writing_in(parent):
+        try:
+            directory.mkdir()
+            yield directory
+        finally:
+            shutil.rmtree(directory, ignore_errors=True)
+
+
 def make_once(target: Path, make: Callable[[Path], None], log: Log) -> Path:
     """Fill a directory once, even if several processes request it; a damaged one is made again."""
     if find_damage(target) is None:

@@ -29,6 +29,7 @@ from elmo_bench.files import (
     remove_dead,
     remove_free_lock,
     remove_leftovers,
+    scratch_directory,
     try_lock,
     waiting_lock,
     write_atomically,
@@ -439,3 +440,18 @@ def test_a_lock_is_released_after_an_error(tmp_path: Path) -> None:
     kept = files.try_lock(tmp_path / "a.lock")
     assert kept is not None
     kept.release()
+
+
+def test_a_scratch_directory_is_gone_at_the_end_and_that_of_a_killed_process_with_the_next_write(
+    tmp_path: Path,
+) -> None:
+    with scratch_directory(tmp_path, "scale") as scratch:
+        (scratch / "text").touch()
+        remove_dead(tmp_path)
+        assert (scratch / "text").exists()
+    assert names(tmp_path) == []
+    left = tmp_path / ".scale-01234567.tmp"
+    left.mkdir()
+    (left / "text").touch()
+    write_atomically(tmp_path / "new", b"content")
+    assert names(tmp_path) == ["new"]

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import resource
-import tempfile
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -24,6 +23,7 @@ from elmo_bench.bilm.training.text import EncodedText, encode_sentences, encode_
 from elmo_bench.data.text import TargetVocabulary, read_sentences
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.store import Store
+from elmo_bench.files import scratch_directory
 from elmo_bench.training.memory import keep_freed_memory
 from elmo_bench.types import BenchError, Log
 
@@ -116,9 +116,7 @@ class Training:
 
 def measure_numbering(parent: Path, log: Log) -> Numbering:
     """Number generated texts below a directory, and remove them."""
-    parent.mkdir(parents=True, exist_ok=True)
-    with tempfile.TemporaryDirectory(dir=parent) as name:
-        directory = Path(name)
+    with scratch_directory(parent, "scale") as directory:
         log(f"numbering {TIMED_TOKENS:,} tokens")
         path = write_text(directory / "timed.txt", TIMED_TOKENS, MANY, LONG)
         start = time.process_time()
