@@ -1,6 +1,7 @@
-"""Kills, full disks and damage at seeded moments of whole commands; the slow part goes on as long as it may.
+"""Kills, full disks and damage at seeded moments of whole commands; the slow part tries every kind of file.
 
-ELMO_BENCH_FAULT_SECONDS says how long (an hour otherwise), ELMO_BENCH_FAULT_SEED where it begins.
+Without ELMO_BENCH_FAULT_SECONDS it makes one whole round, otherwise rounds for so long.
+ELMO_BENCH_FAULT_SEED says where it begins, ELMO_BENCH_FAULT_TRIAL repeats a trial that has failed.
 """
 
 from __future__ import annotations
@@ -8,115 +9,148 @@ from __future__ import annotations
 import json
 import os
 import random
+import shlex
 import shutil
 import subprocess
 import time
-from collections.abc import Callable, Iterator
-from functools import partial
+from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
-from tests.support.campaign import SCENARIOS, Campaign, Outcome, compare, describe
-from tests.support.faults import Effect
+from tests.support.campaign import (
+    EVERYTHING,
+    LOCK,
+    Campaign,
+    Outcome,
+    Trial,
+    compare,
+    describe,
+    round_robin,
+    table,
+)
+from tests.support.kinds import KINDS, TRIED_ELSEWHERE, find_writers
+from tests.support.scenarios import SCENARIOS
 
 SEED = int(os.environ.get("ELMO_BENCH_FAULT_SEED", "1"))
-SECONDS = float(os.environ.get("ELMO_BENCH_FAULT_SECONDS", "3600"))
-KILLS: tuple[Effect, ...] = ("kill", "kill while writing")
-DISK = "size=64m"
-Trial = Callable[[], Outcome]
+SECONDS = os.environ.get("ELMO_BENCH_FAULT_SECONDS")
+ONE_TRIAL = os.environ.get("ELMO_BENCH_FAULT_TRIAL")
+DISK = "size=128m"
 
 
-@pytest.fixture(scope="module")
-def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+def make_campaign(factory: pytest.TempPathFactory, preload: tuple[str, ...] = ()) -> Iterator[Campaign]:
     """On a small disk of its own, where the system lets us have one."""
-    directory = tmp_path_factory.mktemp("campaign")
+    directory, notes = factory.mktemp("campaign"), factory.mktemp("notes") / "last"
     mounted = subprocess.run(
         ["mount", "-t", "tmpfs", "-o", DISK, "none", directory], capture_output=True, check=False
     )
-    yield Campaign(directory)
+    made = Campaign(directory, notes, "file size" if mounted.returncode else "full disk", preload)
+    yield made
+    made.close()
     if mounted.returncode == 0:
         subprocess.run(["umount", "--lazy", directory], check=True)
 
 
 @pytest.fixture(scope="module")
-def full(campaign: Campaign) -> Effect:
-    """A disk that is full, or else files that may not grow."""
-    return "full disk" if campaign.directory.is_mount() else "file size"
+def campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+    yield from make_campaign(tmp_path_factory)
 
 
-def faults(campaign: Campaign, name: str, effects: tuple[Effect, ...], seed: int = SEED) -> Iterator[Trial]:
-    """Faults of a command at chosen operations, as trials."""
-    for fault in campaign.faults(name, effects, random.Random(f"{seed} {name} {effects}")):
-        yield partial(campaign.try_fault, name, fault)
+@pytest.fixture(scope="module")
+def whole_campaign(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Campaign]:
+    yield from make_campaign(tmp_path_factory, EVERYTHING)
 
 
-def damages(campaign: Campaign, name: str, *, is_halfway: bool) -> Iterator[Trial]:
-    """Each kind of damage to one file of each kind that a command leaves, finished or killed."""
-    campaign.finished(name)
-    tree = campaign.halfway(name) if is_halfway else name
-    chooser = random.Random(f"{SEED} {tree}")
-    kinds = campaign.victims(tree)
-    chosen = [chooser.choice(kinds[kind]) for kind in kinds]
-    trials = [(victim, damage) for victim in chosen for damage in campaign.ways(tree, victim)]
-    chooser.shuffle(trials)
-    for victim, damage in trials:
-        yield partial(campaign.try_damage, name, tree, victim, damage)
+def registered(name: str) -> set[str]:
+    return {kind for scenario, kind in KINDS if scenario == name}
 
 
 def check(outcomes: list[Outcome]) -> None:
     failed = [outcome for outcome in outcomes if outcome.end == "failed"]
-    assert not failed, "\n\n".join(f"{one.scenario}: {one.fault}\n{one.details}" for one in failed)
+    assert not failed, "\n\n".join(map(spell_failure, failed))
 
 
-@pytest.mark.parametrize("name", ["pre-training", "publishing", "embedding"])
-def test_a_disturbed_command_ends_as_an_undisturbed_one(name: str, campaign: Campaign, full: Effect) -> None:
-    sources = [
-        faults(campaign, name, ("kill",)),
-        faults(campaign, name, (full,)),
-        damages(campaign, name, is_halfway=False),
-    ]
-    check([next(source)() for source in sources])
+def spell_failure(outcome: Outcome) -> str:
+    """What failed, how to try it again, and what was found."""
+    again = f"ELMO_BENCH_FAULT_TRIAL={shlex.quote(str(outcome.trial))}"
+    return f"{again} pytest -m slow -s tests/faults/test_campaign.py\n{outcome.details}"
 
 
-def test_a_killed_first_run_ends_as_an_undisturbed_one(campaign: Campaign) -> None:
-    check([next(faults(campaign, "run", KILLS))()])
+def test_every_function_that_writes_files_has_a_kind_of_file_that_is_tried() -> None:
+    writers, named = find_writers(), set(KINDS.values()) | TRIED_ELSEWHERE.keys()
+    assert sorted(writers - named) == [], "name their files in tests/support/kinds.py"
+    assert sorted(name for name in named - writers if name.startswith("elmo_bench.")) == []
+    assert {scenario for scenario, _ in KINDS} <= SCENARIOS.keys()
+
+
+@pytest.mark.parametrize("name", ["pre-training", "preparing", "exporting"])
+def test_a_disturbed_command_ends_as_an_undisturbed_one(name: str, campaign: Campaign) -> None:
+    plan = campaign.plan(name, random.Random(f"{SEED} {name}"))
+    assert campaign.written(name) - {LOCK} == registered(name) <= plan.keys()
+    trials = list(round_robin([plan]))
+    chosen = {trial.effect: trial for trial in reversed(trials)}
+    assert len(chosen) == 4
+    check([campaign.attempt(trial) for trial in chosen.values()])
+
+
+def test_a_trial_is_read_as_it_is_written(campaign: Campaign) -> None:
+    for trial in round_robin([campaign.plan("pre-training", random.Random(SEED))]):
+        assert Trial.read(str(trial)) == trial
+
+
+def test_one_trial_of_each_kind_comes_before_the_second_of_any() -> None:
+    def trials(scenario: str, kind: str, count: int) -> list[Trial]:
+        return [Trial(scenario, kind, damage="flip", victim=str(number)) for number in range(count)]
+
+    plans = [{"x": trials("run", "x", 2), "y": trials("run", "y", 1)}, {"x": trials("sweep", "x", 3)}]
+    order = [(trial.scenario, trial.kind) for trial in round_robin(plans)]
+    first = [("run", "x"), ("run", "y"), ("sweep", "x")]
+    assert order == [*first, ("run", "x"), ("sweep", "x"), ("sweep", "x")]
 
 
 def test_a_fault_is_noticed_by_the_campaign(campaign: Campaign) -> None:
     """What the campaign takes for a failure: a result that differs, and a file that is left over."""
-    tree = campaign.finished("publishing")
+    tree = campaign.directory / "changed"
+    shutil.copytree(campaign.finished("pre-training"), tree)
     expected = describe(tree)
-    (record,) = tree.glob("records/ner/*.json")
+    record = tree / "models" / "tiny" / "record.json"
     content = json.loads(record.read_text())
-    record.write_text(json.dumps({**content, "seconds": {"fitting": 1.5}, "sha256": "of another time"}))
+    record.write_text(json.dumps({**content, "seconds": 1.5, "sha256": "of another time"}))
     assert compare(expected, describe(tree)) == []
     record.write_text(json.dumps({**content, "seed": 7}))
-    (tree / "records" / ".ner-01234567.tmp").touch()
+    (tree / "models" / ".tiny-01234567.tmp").touch()
     another = f"another: {record.relative_to(tree)}"
-    assert compare(expected, describe(tree)) == [another, "left over: records/.ner-01234567.tmp"]
+    assert compare(expected, describe(tree)) == [another, "left over: models/.tiny-01234567.tmp"]
     record.unlink()
     assert f"missing: {record.relative_to(tree)}" in compare(expected, describe(tree))
-    shutil.rmtree(tree)  # a later test makes it again
 
 
 @pytest.mark.slow
-def test_the_whole_campaign(campaign: Campaign, full: Effect, capsys: pytest.CaptureFixture[str]) -> None:
-    end = time.monotonic() + SECONDS
-    endless, finite = [], []
-    for name in SCENARIOS:
-        endless += [faults(campaign, name, (effect,)) for effect in (*KILLS, full)]
-        finite.append(damages(campaign, name, is_halfway=False))
-        if name in ("run", "pre-training", "embedding"):
-            finite.append(damages(campaign, name, is_halfway=True))
-    try:
-        while finite and time.monotonic() < end:
-            for source in [*endless, *finite]:
-                trial = next(source, None)
-                if trial is None:
-                    finite.remove(source)
-                elif time.monotonic() < end:
-                    trial()
-    finally:
-        with capsys.disabled():
-            print(f"\n{len(campaign.outcomes)} trials, seed {SEED}\n\n{campaign.table()}")
+def test_the_whole_campaign(
+    whole_campaign: Campaign, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    campaign, began = whole_campaign, time.monotonic()
+    with capsys.disabled():
+        if ONE_TRIAL:
+            print(campaign.attempt(Trial.read(ONE_TRIAL)).end)
+            check(campaign.outcomes)
+            return
+        try:
+            seed = SEED
+            while campaign.try_round(seed, began + float(SECONDS or "inf"), report) and SECONDS:
+                seed += 1
+        finally:
+            spent = time.monotonic() - began
+            print(f"\n{len(campaign.outcomes)} trials from seed {SEED} to {seed}, {spent:.0f} seconds,")
+            print(f"{campaign.seconds:.0f} seconds of processors\n")
+            print(table(campaign.outcomes, by_kind=False), table(campaign.outcomes, by_kind=True), sep="\n\n")
     check(campaign.outcomes)
+    for name in SCENARIOS:
+        assert campaign.written(name) - {LOCK} == registered(name), name
+
+
+def report(outcome: Outcome) -> None:
+    """A line as soon as a trial has ended, so that a campaign that is ended has said what it did."""
+    print(f"{outcome.end}: {outcome.trial}", flush=True)
+    if outcome.end == "failed":
+        print(spell_failure(outcome), flush=True)

@@ -2,30 +2,38 @@
 
 Every trial begins with a copy of a small prepared tree in the same place, so that two trials differ in their
 fault alone. Commands are processes that are forked after the imports, and take a second or two.
+
+The plan of a scenario comes from what its undisturbed commands did: every kind of file that they wrote is
+killed at each of its operations, while it is written, and on a full disk; what they wrote or read is damaged.
 """
 
 from __future__ import annotations
 
 import hashlib
+import importlib
 import json
 import os
 import random
 import re
+import resource
 import shutil
+import signal
 import sys
+import time
+import traceback
 from collections import Counter, defaultdict
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import suppress
 from dataclasses import dataclass, field
+from functools import cached_property
+from itertools import pairwise
 from multiprocessing.connection import Connection
 from pathlib import Path
 from typing import Any
 
-from elmo_bench import world
-from elmo_bench.cli import embed
-from elmo_bench.cli.main import main
+from elmo_bench.cli.main import COMMANDS, main
 from elmo_bench.files import CHECKSUMS
 from elmo_bench.nn.compiled import cache_directory
-from elmo_bench.world import WorldSize
 from tests.support.damage import (
     CONTENT,
     Damage,
@@ -36,88 +44,85 @@ from tests.support.damage import (
     flip,
     truncate,
 )
-from tests.support.faults import FILLER, Effect, Fault, Observer
+from tests.support.faults import FILLER, READ, Effect, Fault, Observer, Operation, fault_at
 from tests.support.processes import ONE_THREAD, PROCESSES, start_server
+from tests.support.scenarios import BROUGHT, SCENARIOS, Words, paths, shrink
 
-SMALL = WorldSize(
-    text=4, heldout=1, pos=(1, 1, 1), ner=(1, 1, 1), srl=(1, 1, 1), wsd=(1, 1, 1),
-    sst5=(3, 3, 3), snli=(3, 3, 3), coref=(1, 1, 1), squad=(1, 1, 1),
-)  # fmt: skip
-BRIEF = ("steps=4", "curve_every=2", "curve_tokens=50")
-ALWAYS = ("trainer.checkpoint_seconds=0", "trainer.threads=1")
-RUN = (
-    *("task=ner", "bilm@encoder.bilm=tiny", "size=ner_sample"),
-    *("task.training.epochs=2", "task.training.evaluate_every=null", "task.training.batch_size=8"),
-    *(f"encoder.bilm.{word}" for word in BRIEF),
-)
 WAYS: tuple[Damage, ...] = (flip, truncate, empty, delete, become_directory, become_dangling)
+WAY = {way.__name__: way for way in WAYS}
+SIZES = (0, 1, 100, 1000, 10_000)  # bytes after which a kill while writing strikes
 VOLATILE = {"seconds", "environment", "speed"}  # values of a record that no two runs share
 DIFFERING = re.compile(r"[0-9a-f]{8,}|\d+")  # hashes and indices
-LOG_OF_SWEEPS = "sweeps"  # of every sweep that was started
-
-
-@dataclass(frozen=True)
-class Scenario:
-    """A command, and the ones whose results it finds."""
-
-    words: Callable[[Path], list[str]]
-    after: tuple[str, ...] = ()
-
-
-def paths(root: Path) -> list[str]:
-    return [f"paths.{name}={root / name}" for name in ("runs", "cache", "records", "models")]
-
-
-def words_of_run(root: Path) -> list[str]:
-    return ["run", *RUN, *ALWAYS, *paths(root)]
-
-
-def words_of_sweep(root: Path) -> list[str]:
-    return ["run", "-m", *RUN, "elmo=none,paper", "seed=2", *ALWAYS, *paths(root)]
-
-
-def words_of_pretraining(root: Path) -> list[str]:
-    brief = [f"bilm.{word}" for word in BRIEF]
-    return ["pretrain", "bilm=tiny", f"corpus={root / 'text'}", *brief, *ALWAYS, *paths(root)]
-
-
-def words_of_embedding(root: Path) -> list[str]:
-    encoder = ["encoder=model", f"encoder.directory={root / 'models' / 'tiny'}"]
-    return ["embed", str(root / "text" / "heldout.txt"), str(root / "out.hdf5"), *encoder, *paths(root)]
-
-
-def words_of_prediction(root: Path) -> list[str]:
-    (run,) = (root / "runs" / "ner").glob("*-s1")
-    (own,) = (root / "cache" / "world").glob("v*/ner/test.conll")
-    return ["predict", str(run), str(own), "--output", str(root / "tagged.jsonl"), *paths(root)]
-
-
-SCENARIOS = {
-    "run": Scenario(words_of_run),
-    "pre-training": Scenario(words_of_pretraining),
-    "sweep": Scenario(words_of_sweep, ("run",)),
-    "publishing": Scenario(lambda root: ["publish", *paths(root)], ("run", "pre-training")),
-    "embedding": Scenario(words_of_embedding, ("pre-training",)),
-    "predicting": Scenario(words_of_prediction, ("run",)),
-}
+NUMBERED = re.compile(r"^(.*-work|runs/pretraining/[^/]+)/(train|heldout)/")  # a text as numbers
+FIGURE = re.compile(r"figures/.*(?=\.(pdf|svg))")
+AT_ONCE = re.compile(  # directories that are verified as a whole
+    r"cache/(world/v#|models/untrained-#|vectors/[^/]+|texts/[^/]+|hub/snli/#)|scale|.*/text|home/elmo_bench/[^/]+"
+)
+LOG_OF_SWEEPS = "sweeps"  # of every sweep that was started; no later command reads it
+OF_FILES = ("open", "fsync", "rename")  # the operations that make a file
+REMADE = ("cache/", "home/")  # what the project makes again by itself and never refuses
+OUTPUT, OPERATIONS = "output", "operations.json"
+PATIENCE = 600  # seconds after which a command is ended
+EVERYTHING = (  # what some commands of the campaign import
+    "datasets",
+    "matplotlib.backends.backend_pdf",
+    "matplotlib.backends.backend_svg",
+    "matplotlib.figure",
+    "tests.support.campaign",
+    "transformers.models.bert",
+    "wandb_workspaces.reports.v2",
+    "wandb_workspaces.workspaces",
+    *(f"elmo_bench.cli.{name}" for name in COMMANDS),
+)
+LOCK, OTHERS = "*.lock", "directories and locks"
 
 
 @dataclass(frozen=True)
 class Ended:
-    """How a command ended: exit code, all that it printed, and its file operations by kind."""
+    """How commands ended: exit code of the last, all that they printed, and their file operations."""
 
     code: int
     output: str
-    counts: Counter[str]
+    operations: list[Operation]
+
+
+@dataclass(frozen=True)
+class Trial:
+    """One disturbance of a scenario: a fault, or damage to a file that commands have left."""
+
+    scenario: str
+    kind: str  # of the file
+    fault: Fault | None = None
+    damage: str = ""
+    victim: str = ""
+    killed: Fault | None = None  # the commands were ended before the damage; otherwise they had finished
+
+    def __str__(self) -> str:
+        if self.fault:
+            return f"{self.scenario} | {self.fault} | {self.kind}"
+        moment = f" | after {self.killed}" if self.killed else ""
+        return f"{self.scenario} | {self.damage} {self.victim} | {self.kind}{moment}"
+
+    @property
+    def effect(self) -> str:
+        return self.fault.effect if self.fault else "damage"
+
+    @classmethod
+    def read(cls, text: str) -> Trial:
+        """What `str` wrote."""
+        scenario, what, kind, *moment = text.split(" | ")
+        damage, _, victim = what.partition(" ")
+        if damage not in WAY:
+            return cls(scenario, kind, Fault.read(what))
+        killed = Fault.read(moment[0].removeprefix("after ")) if moment else None
+        return cls(scenario, kind, None, damage, victim, killed)
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What became of one fault."""
+    """What became of one trial."""
 
-    scenario: str
-    fault: str
-    kind: str  # of the fault
+    trial: Trial
     end: str
     details: str = ""
 
@@ -127,9 +132,14 @@ class Campaign:
     """A place for trees, and all that was tried in it."""
 
     directory: Path
+    notes: Path  # on another disk: what the processes of commands print, and what they did
+    full: Effect = "full disk"  # or "file size", where there is no small disk to fill
+    preload: tuple[str, ...] = ()  # modules that are imported once, and not by every command
+    seconds: float = 0.0  # of processors, that all commands together have taken
     outcomes: list[Outcome] = field(default_factory=list)
     expected: dict[str, dict[str, str]] = field(default_factory=dict)
-    counts: dict[str, Counter[str]] = field(default_factory=dict)
+    operations: dict[str, list[Operation]] = field(default_factory=dict)
+    commands: dict[str, list[Words]] = field(default_factory=dict)
 
     @property
     def root(self) -> Path:
@@ -141,26 +151,40 @@ class Campaign:
         return self.directory / f"kept-{name}"
 
     def finished(self, name: str) -> Path:
-        """The tree that an undisturbed command leaves; it is made when it is first asked for."""
+        """The tree that undisturbed commands leave; it is made when it is first asked for."""
         if not self.kept(name).exists():
             self.restore(self.beginning(name))
+            self.commands[name] = SCENARIOS[name].commands(self.root)
             ended = self.perform(name)
-            assert ended.code == 0, ended.output
-            self.counts[name] = ended.counts
+            assert ended.code == 0, f"{name}: {ended.output}"
+            self.operations[name] = ended.operations
             self.expected[name] = describe(self.root)
             shutil.copytree(self.root, self.kept(name), symlinks=True)
         return self.kept(name)
 
     def beginning(self, name: str) -> Path:
-        """The tree that a command finds: texts, the compiled library, and what other commands have left."""
-        before = self.kept(f"before-{name}")
+        """The tree that commands find: what is brought, the compiled library, what others have left."""
+        before, scenario = self.kept(f"before-{name}"), SCENARIOS[name]
         if not before.exists():
-            for text in ("train.txt", "heldout.txt"):
-                write_text(before / "text" / text)
-            shutil.copytree(cache_directory(), before / "home" / "elmo_bench")
-            for earlier in SCENARIOS[name].after:
+            for earlier in scenario.after:
                 shutil.copytree(self.finished(earlier), before, symlinks=True, dirs_exist_ok=True)
+            (before / BROUGHT).mkdir(parents=True, exist_ok=True)
+            if scenario.brings:
+                scenario.brings(before / BROUGHT)
+            home = before / "home" / "elmo_bench"
+            shutil.rmtree(home, ignore_errors=True)
+            if not scenario.compiles:
+                shutil.copytree(self.library, home)
         return before
+
+    @cached_property
+    def library(self) -> Path:
+        """A cache with nothing but the compiled library, taken from this user's."""
+        copy = self.directory / "library"
+        for made in cache_directory().glob("loops-*"):
+            shutil.copytree(made, copy / made.name)
+        copy.mkdir(exist_ok=True)
+        return copy
 
     def restore(self, tree: Path) -> None:
         """Begin again with a copy of a tree."""
@@ -169,133 +193,219 @@ class Campaign:
         shutil.copytree(tree, self.root, symlinks=True)
 
     def perform(self, name: str, fault: Fault | None = None) -> Ended:
-        """Type the command of a scenario."""
-        return self.execute(SCENARIOS[name].words(self.root), fault)
+        """Type the commands of a scenario."""
+        return self.execute(self.commands[name], fault)
 
-    def execute(self, words: list[str], fault: Fault | None = None) -> Ended:
+    def execute(self, commands: list[Words], fault: Fault | None = None) -> Ended:
+        """Type some commands in a process; their operations are noted if nothing disturbs it."""
+        shutil.rmtree(self.notes, ignore_errors=True)
+        self.notes.mkdir()
+        self.shop.send((self.root, self.notes, commands, fault))
+        code, self.seconds = self.shop.recv()
+        noted = self.notes / OPERATIONS
+        operations = [Operation(*one) for one in json.loads(noted.read_bytes())] if noted.exists() else []
+        return Ended(code, (self.notes / OUTPUT).read_text(errors="replace"), operations)
+
+    @cached_property
+    def shop(self) -> Connection:
+        """Where commands are given to: a process that has done their imports."""
         start_server()
-        reading, output = PROCESSES.Pipe(duplex=False)
-        results, result = PROCESSES.Pipe(duplex=False)
-        process = PROCESSES.Process(target=_execute, args=(self.root, words, fault, output, result))
+        ours, theirs = PROCESSES.Pipe()
+        process = PROCESSES.Process(target=_serve, args=(self.preload, theirs), daemon=True)
         process.start()
-        output.close()
-        result.close()
-        printed = b"".join(iter(lambda: os.read(reading.fileno(), 1 << 16), b""))
-        process.join(120)
-        process.kill()
-        counts = results.recv() if process.exitcode is not None and process.exitcode >= 0 else Counter()
-        return Ended(process.exitcode or 0, printed.decode(errors="replace"), counts)
+        theirs.close()
+        return ours
 
-    def try_fault(self, name: str, fault: Fault) -> Outcome:
-        """Disturb a command once, then type it again."""
+    def close(self) -> None:
+        """Let the process of the commands end."""
+        self.shop.close()
+
+    def plan(self, name: str, chooser: random.Random) -> dict[str, list[Trial]]:
+        """The trials of one round by kind of file, those of a kind in an order of their own."""
         self.finished(name)
+        trials: defaultdict[str, list[Trial]] = defaultdict(list)
+        for trial in (*self.plan_faults(name, chooser), *self.plan_damage(name, chooser)):
+            trials[trial.kind].append(trial)
+        for of_kind in trials.values():
+            chooser.shuffle(of_kind)
+        return dict(sorted(trials.items()))
+
+    def plan_faults(self, name: str, chooser: random.Random) -> Iterator[Trial]:
+        """A kill at each kind of operation on each kind of file, and what strikes while it is written."""
+        operations = self.operations[name]
+        places: defaultdict[tuple[str, str], list[int]] = defaultdict(list)
+        for place, one in enumerate(operations):
+            if one.kind != READ:
+                is_of_file = one.kind in OF_FILES and one.path and not one.path.endswith("/")
+                places[kind_of_file(one.path) if is_of_file else OTHERS, one.kind].append(place)
+        for (kind, _), found in sorted(places.items()):
+            yield Trial(name, kind, fault_at(operations, chooser.choice(found), "kill"))
+        for kind in sorted({kind for kind, _ in places}):
+            begun = chooser.choice(places.get((kind, "open")) or self.beginnings(name, kind))
+            yield Trial(name, kind, fault_at(operations, begun, self.full))
+            if kind not in (LOCK, OTHERS):
+                size = chooser.choice(SIZES)
+                yield Trial(name, kind, fault_at(operations, begun, "kill while writing", size))
+
+    def beginnings(self, name: str, kind: str) -> list[int]:
+        """Where files begin that libraries open without Python: at what comes before their `fsync`."""
+        operations = [(place, one) for place, one in enumerate(self.operations[name]) if one.kind != READ]
+        if kind == OTHERS:
+            return [place for place, one in operations if one.kind == "mkdir"] or [operations[0][0]]
+        return [
+            before
+            for (before, _), (_, one) in pairwise(operations)
+            if one.kind in OF_FILES and not one.path.endswith("/") and kind_of_file(one.path) == kind
+        ]
+
+    def plan_damage(self, name: str, chooser: random.Random) -> Iterator[Trial]:
+        """All damage to one file of each kind that the commands wrote or read, finished or killed."""
+        met = {kind_of_file(one.path) for one in self.operations[name] if not one.path.endswith("/")}
+        victims = {kind: files for kind, files in self.victims(self.kept(name)).items() if kind in met}
+        for kind, files in sorted(victims.items()):
+            yield from self.damages(name, kind, chooser.choice(files), self.kept(name))
+        for kind in sorted(self.written(name) - victims.keys()):
+            if (moment := self.halfway(name, kind)) is not None:
+                tree = self.killed(name, moment)
+                victim = chooser.choice(self.victims(tree)[kind])
+                yield from self.damages(name, kind, victim, tree, moment)
+
+    def damages(
+        self, name: str, kind: str, victim: str, tree: Path, killed: Fault | None = None
+    ) -> Iterator[Trial]:
+        """What can be done to a file; an empty one has no content to change."""
+        is_empty = (tree / victim).stat().st_size == 0
+        for way in WAYS:
+            if not (is_empty and way in CONTENT):
+                yield Trial(name, kind, None, way.__name__, victim, killed)
+
+    def written(self, name: str) -> set[str]:
+        """The kinds of files that a scenario writes, those that it removes again included."""
+        self.finished(name)
+        return {
+            kind_of_file(one.path)
+            for one in self.operations[name]
+            if one.kind in OF_FILES and one.path and not one.path.endswith("/")
+        }
+
+    def halfway(self, name: str, kind: str) -> Fault | None:
+        """A kill after which a file is there that finished commands remove; none if there is no such."""
+        operations = self.operations[name]
+        seen = [place for place, one in enumerate(operations) if kind_of_file(one.path) == kind]
+        first, last = seen[0], seen[-1]
+        for share in (1 / 2, 3 / 4, 1 / 4, 1):
+            place = first + round(share * (last - first))
+            while operations[place].kind == READ and place < last:
+                place += 1
+            moment = fault_at(operations, place, "kill")
+            if moment.kind != READ and kind in self.victims(self.killed(name, moment)):
+                return moment
+        return None
+
+    def killed(self, name: str, moment: Fault) -> Path:
+        """The tree that killed commands have left."""
+        tree = self.kept(f"{name} {moment}")
+        if not tree.exists():
+            self.finished(name)
+            self.restore(self.beginning(name))
+            self.perform(name, moment)
+            shutil.copytree(self.root, tree, symlinks=True)
+        return tree
+
+    def victims(self, tree: Path) -> dict[str, list[str]]:
+        """The files of a tree by their kind; what the user brought is not among them."""
+        found = defaultdict(list)
+        for path in sorted(tree.rglob("*")):
+            name = path.relative_to(tree).as_posix()
+            if path.is_file() and not name.startswith(f"{BROUGHT}/") and LOG_OF_SWEEPS not in path.parts:
+                found[kind_of_file(name)].append(name)
+        return found
+
+    def attempt(self, trial: Trial) -> Outcome:
+        """Try one thing, and keep what became of it."""
+        self.finished(trial.scenario)
+        end, details = self.try_fault(trial) if trial.fault else self.try_damage(trial)
+        self.outcomes.append(Outcome(trial, end, details if end == "failed" else ""))
+        return self.outcomes[-1]
+
+    def try_round(self, seed: int, end: float, report: Callable[[Outcome], None]) -> bool:
+        """One round over all scenarios; false if the time is over before its end."""
+        plans = [self.plan(name, random.Random(f"{seed} {name}")) for name in SCENARIOS]
+        for trial in round_robin(plans):
+            if time.monotonic() > end:
+                return False
+            report(self.attempt(trial))
+        return True
+
+    def try_fault(self, trial: Trial) -> tuple[str, str]:
+        """Disturb commands once, then type them again."""
+        name = trial.scenario
         self.restore(self.beginning(name))
-        first = self.perform(name, fault)
-        struck = first.code < 0 or self.root.with_name(FILLER).exists() or first.code > 0
+        first = self.perform(name, trial.fault)
+        struck = first.code != 0 or self.root.with_name(FILLER).exists()
         self.root.with_name(FILLER).unlink(missing_ok=True)
-        said = "" if "Traceback" not in first.output else f"a traceback:\n{first.output}"
         again = self.perform(name)
-        end = "survived" if again.code == 0 else "failed"
         difference = compare(self.expected[name], describe(self.root))
-        if difference and end == "survived":
-            self.execute(["store", "clean", "--outdated", *paths(self.root)])
-            cleaned = compare(self.expected[name], describe(self.root))
-            end, difference = ("failed", cleaned) if cleaned else ("survived, cleaned", difference)
-        if said:
-            end = "failed"
-        details = "\n".join([said, *difference, again.output if again.code else ""]).strip()
-        return self.note(
-            Outcome(name, str(fault), f"{fault.effect}: {fault.kind}", end if struck else "not met", details)
-        )
+        end = "survived" if struck else "not met"
+        if difference and again.code == 0:
+            self.execute([["store", "clean", "--outdated", *paths(self.root)]])
+            end, difference = "survived, cleaned", compare(self.expected[name], describe(self.root))
+        if again.code or difference or "Traceback" in first.output:
+            said = first.output if "Traceback" in first.output else ""
+            return "failed", "\n".join([said, *difference, again.output])
+        return end, ""
 
-    def try_damage(self, name: str, tree: str, victim: str, damage: Damage) -> Outcome:
-        """Damage one file of a tree, then type the command."""
-        self.finished(name)
-        self.restore(self.kept(tree))
+    def try_damage(self, trial: Trial) -> tuple[str, str]:
+        """Damage one file of a tree, then type the commands."""
+        name, victim = trial.scenario, trial.victim
+        self.restore(self.killed(name, trial.killed) if trial.killed else self.kept(name))
         path = self.root / victim
-        damage(path)
+        WAY[trial.damage](path)
         damaged = describe(self.root)
         again = self.perform(name)
         after, expected = describe(self.root), self.expected[name]
         others = compare(without(expected, victim), without(after, victim))
         untouched = without(damaged, victim, invert=True) == without(after, victim, invert=True)
+        may_refuse = not victim.startswith(REMADE)
         if again.code == 0 and after == expected:
             end = "made again"
         elif again.code == 0 and not others and untouched:
             end = "not read"
-        elif again.code > 0 and path.name in again.output and untouched and "Traceback" not in again.output:
+        elif again.code > 0 and path.name in again.output and untouched and may_refuse:
             end = "refused by name"
         else:
             end = "failed"
-        details = "\n".join([*compare(expected, after), again.output]) if end == "failed" else ""
-        label = f"{damage.__name__} {victim}"
-        return self.note(Outcome(name, label, f"damage: {kind_of_file(victim)}", end, details))
-
-    def note(self, outcome: Outcome) -> Outcome:
-        self.outcomes.append(outcome)
-        return outcome
-
-    def faults(self, name: str, effects: tuple[Effect, ...], chooser: random.Random) -> Iterator[Fault]:
-        """Endless choices of faults, each kind of operation in turn."""
-        self.finished(name)
-        while True:
-            for kind, count in sorted(self.counts[name].items()):
-                for effect in effects:
-                    number = chooser.randrange(count)
-                    if effect != "kill while writing":
-                        yield Fault(effect, kind, number)
-                    elif kind == "open":
-                        yield Fault(effect, kind, number, chooser.choice((0, 1, 100, 1000, 10_000)))
-
-    def halfway(self, name: str) -> str:
-        """The name of a tree that a killed command has left, late in its work."""
-        tree = f"halfway-{name}"
-        if not self.kept(tree).exists():
-            self.finished(name)
-            self.restore(self.beginning(name))
-            self.perform(name, Fault("kill", "fsync", 3 * self.counts[name]["fsync"] // 4))
-            shutil.copytree(self.root, self.kept(tree), symlinks=True)
-        return tree
-
-    def victims(self, tree: str) -> dict[str, list[str]]:
-        """The files of a tree by their kind; what the test itself has put there is not among them."""
-        found = defaultdict(list)
-        for path in sorted(self.kept(tree).rglob("*")):
-            name = path.relative_to(self.kept(tree)).as_posix()
-            if path.is_file() and not name.startswith("text/") and "sweeps/" not in name:
-                found[kind_of_file(name)].append(name)
-        return found
-
-    def ways(self, tree: str, victim: str) -> tuple[Damage, ...]:
-        """What can be done to a file; an empty one has no content to change."""
-        is_empty = (self.kept(tree) / victim).stat().st_size == 0
-        return tuple(way for way in WAYS if not (is_empty and way in CONTENT))
-
-    def table(self) -> str:
-        """What was tried and what became of it, by scenario and kind of fault."""
-        rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
-        for outcome in self.outcomes:
-            rows[outcome.scenario, outcome.kind][outcome.end] += 1
-        ends = sorted({outcome.end for outcome in self.outcomes})
-        lines = ["| command | fault | tried | " + " | ".join(ends) + " |", "|---" * (3 + len(ends)) + "|"]
-        for (scenario, kind), counts in sorted(rows.items()):
-            cells = [scenario, kind, counts.total(), *(counts[end] or "" for end in ends)]
-            lines.append("| " + " | ".join(map(str, cells)) + " |")
-        return "\n".join(lines)
+        if "Traceback" in again.output:
+            end = "failed"
+        return end, "\n".join([*compare(expected, after), again.output])
 
 
-def write_text(path: Path) -> None:
-    """A text to learn from."""
-    path.parent.mkdir(parents=True, exist_ok=True)
-    chooser = random.Random(path.name)
-    path.write_text("".join(" ".join(chooser.choices("abcdefgh", k=6)) + "\n" for _ in range(20)))
+def round_robin(plans: Iterable[dict[str, list[Trial]]]) -> Iterator[Trial]:
+    """One trial of every kind of file of every scenario, then the next of each, until all have come."""
+    waiting = [iter(of_kind) for plan in plans for of_kind in plan.values()]
+    while waiting:
+        left = []
+        for of_kind in waiting:
+            if (trial := next(of_kind, None)) is not None:
+                yield trial
+                left.append(of_kind)
+        waiting = left
 
 
 def kind_of_file(name: str) -> str:
-    """The path of a file without what differs between files of one kind: hashes, indices, splits."""
+    """The path of a file without what differs between files of one kind: hashes, indices, splits.
+
+    The files of some directories are one kind, because they are written, verified and made again together.
+    """
+    if name.endswith(".lock"):
+        return LOCK
+    name = FIGURE.sub("figures/*", name)
+    name = NUMBERED.sub(r"\1/text/", name)
     parts = [part if part == CHECKSUMS else DIFFERING.sub("#", part) for part in name.split("/")]
-    is_of_world = parts[:2] == ["cache", "world"] and len(parts) > 3 and parts[-1] != CHECKSUMS
-    return "/".join([*parts[:3], "*"] if is_of_world else parts)
+    for depth in range(len(parts) - 1):
+        if AT_ONCE.fullmatch("/".join(parts[: depth + 1])) and parts[-1] != CHECKSUMS:
+            return "/".join([*parts[: depth + 1], "*"])
+    return "/".join(parts)
 
 
 def describe(root: Path) -> dict[str, str]:
@@ -352,20 +462,62 @@ def compare(expected: dict[str, str], found: dict[str, str]) -> list[str]:
     return sorted(lines)
 
 
-def _execute(
-    root: Path, words: list[str], fault: Fault | None, output: Connection, result: Connection
-) -> None:
-    """What a command does, in its process."""
+def table(outcomes: Iterable[Outcome], *, by_kind: bool) -> str:
+    """What was tried and what became of it, by scenario and effect, or by scenario and kind of file."""
+    outcomes = list(outcomes)
+    rows: dict[tuple[str, str], Counter[str]] = defaultdict(Counter)
+    for outcome in outcomes:
+        trial = outcome.trial
+        rows[trial.scenario, trial.kind if by_kind else trial.effect][outcome.end] += 1
+    ends = sorted({outcome.end for outcome in outcomes})
+    lines = [
+        f"| command | {'file' if by_kind else 'fault'} | tried | {' | '.join(ends)} |",
+        "|---" * (3 + len(ends)) + "|",
+    ]
+    for (scenario, kind), counts in sorted(rows.items()):
+        cells = [scenario, kind, counts.total(), *(counts[end] or "" for end in ends)]
+        lines.append("| " + " | ".join(map(str, cells)) + " |")
+    return "\n".join(lines)
+
+
+def _serve(preload: tuple[str, ...], requests: Connection) -> None:
+    """Execute commands in processes of their own, one after the other, until nobody asks any more."""
+    for module in preload:
+        importlib.import_module(module)
+    with suppress(EOFError):
+        while True:
+            request = requests.recv()
+            child = os.fork()
+            if child == 0:
+                _execute(*request)
+            _, status = os.waitpid(child, 0)
+            used = resource.getrusage(resource.RUSAGE_CHILDREN)
+            requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+
+
+def _execute(root: Path, notes: Path, commands: list[Words], fault: Fault | None) -> None:
+    """What commands do, in their process."""
+    output = os.open(notes / OUTPUT, os.O_WRONLY | os.O_CREAT | os.O_APPEND)
     for descriptor in (1, 2):
-        os.dup2(output.fileno(), descriptor)
-    output.close()
+        os.dup2(output, descriptor)
     sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", closefd=False) for descriptor in (1, 2))
     os.environ.update(ONE_THREAD, XDG_CACHE_HOME=str(root / "home"))
-    write = world.write_world
-    world.write_world = lambda directory: write(directory, SMALL)  # type: ignore[assignment]
-    embed.TOKENS_AT_ONCE = 24
+    signal.alarm(PATIENCE)
+    shrink()
     observer = Observer(root, fault)
     observer.install()
-    code = main(words)
-    result.send(observer.counts)
-    sys.exit(code)
+    code = 1
+    try:
+        for words in commands:
+            code = main(words)
+            if code:
+                break
+    except SystemExit as stop:
+        code = int(stop.code or 0)
+    except BaseException:
+        traceback.print_exc()
+    for stream in (sys.stdout, sys.stderr):
+        stream.flush()
+    if fault is None:
+        (notes / OPERATIONS).write_text(json.dumps([(one.kind, one.path) for one in observer.operations]))
+    os._exit(code)
