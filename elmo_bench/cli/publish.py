@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from collections import Counter
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -114,7 +115,7 @@ def publish(item: Finished, target: Path) -> bool:
         return publish_run(item.path, item.record, target)
     if isinstance(item.record, EnsembleRecord):
         stem = target / item.record.task / f"ensemble-{item.record.name}"
-        return copy_with_counts(item.path, item.record, stem)
+        return copy_with_files(item.path, item.record, stem, {COUNTS: stem.with_suffix(".npz")})
     path = target / item.record.kind / f"{item.path.parent.name}-{item.record.identity[:12]}.json"
     if path.exists():
         return False
@@ -126,23 +127,29 @@ def publish_run(result: Path, record: Record, target: Path) -> bool:
     """Copy one run's record and counts; where things lay on one machine is of no use to others."""
     config = {key: value for key, value in record.config.items() if key != "paths"}
     stem = target / record.task / f"{record.condition}-s{record.seed}"
-    if not copy_with_counts(result, record.model_copy(update={"config": config}), stem):
-        return False
-    predictions = result.with_name(predictions_file("test"))
-    if record.source == GENERATED and predictions.is_file():  # other corpora: not our text
-        write_atomically(stem.with_suffix(f".{predictions.name}"), predictions.read_bytes())
-    return True
+    files = {COUNTS: stem.with_suffix(".npz")}
+    predictions = predictions_file("test")
+    if record.source == GENERATED and result.with_name(predictions).is_file():  # other corpora: not our text
+        files[predictions] = stem.with_suffix(f".{predictions}")
+    return copy_with_files(result, record.model_copy(update={"config": config}), stem, files)
 
 
-def copy_with_counts(source: Path, record: Record | EnsembleRecord, stem: Path) -> bool:
-    """Copy a record and its counts; false where they are published already."""
-    counts = source.with_name(COUNTS)
-    if hash_file(counts) != record.hashes[COUNTS]:
-        raise DamagedFileError(
-            f"{counts}: differs from its hash in {source.name}; make it again (a run: with force=true)"
-        )
+def copy_with_files(
+    source: Path, record: Record | EnsembleRecord, stem: Path, files: Mapping[str, Path]
+) -> bool:
+    """Copy a record and files beside it; false where they are published already.
+
+    The record is written last, so that a command that was killed copies again.
+    """
+    for name in files:
+        if name in record.hashes and hash_file(source.with_name(name)) != record.hashes[name]:
+            raise DamagedFileError(
+                f"{source.with_name(name)}: differs from its hash in {source.name}; make it again (a run: "
+                "with force=true)"
+            )
     if stem.with_suffix(".json").exists():
         return False
-    write_atomically(stem.with_suffix(".npz"), counts.read_bytes())
+    for name, target in files.items():
+        write_atomically(target, source.with_name(name).read_bytes())
     write_record(stem.with_suffix(".json"), record)
     return True

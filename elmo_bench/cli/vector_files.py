@@ -2,12 +2,13 @@
 
 All sizes are known once the tokens are counted. The file is therefore created at its full size, without
 values, and every sentence is written at its own offset. Nothing that describes the file changes while it is
-filled, so neither kill -9 nor a full disk can damage it. HDF5 has the layout of the reference
-implementation's dumps.
+filled, so neither kill -9 nor a full disk can damage it. The hash of every block is noted, so a job that
+resumes writes again what has been damaged since. HDF5 has the layout of the reference implementation's dumps.
 """
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import struct
@@ -22,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import safe_open
 
-from elmo_bench.files import immediate_lock, move_into_place, write_atomically
+from elmo_bench.files import immediate_lock, is_plain_file, move_into_place, write_atomically
 from elmo_bench.types import UsageError
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
@@ -72,6 +73,8 @@ class VectorFile:
         self.layout = layout
         self._unfinished = path.with_name(path.name + ".part")
         self._progress = path.with_name(path.name + ".part.json")
+        self._written: dict[range, str] = {}  # hashes of blocks
+        self._frame = ""  # the hash of everything but values
 
     @staticmethod
     def check_name(path: Path) -> None:
@@ -102,22 +105,19 @@ class VectorFile:
         return True
 
     def missing(self, blocks: Iterable[range]) -> list[range]:
-        """The blocks that earlier jobs have not written."""
-        written = self._read_progress()
-        return [
-            block
-            for block in blocks
-            if not any(done.start <= block.start and block.stop <= done.stop for done in written)
-        ]
+        """The blocks that earlier jobs have not written, or that have been damaged since."""
+        self._read_progress()
+        return [block for block in blocks if block not in self._written]
 
     def lay_out(self) -> None:
         """Create the file at its full size, unless an earlier job has begun it."""
-        if self._read_progress():
+        if self._written:
             return
         self._progress.unlink(missing_ok=True)
         self._unfinished.unlink(missing_ok=True)  # a process that was left over may still have it open
         is_hdf5 = self.path.suffix in HDF5_SUFFIXES
         (_lay_out_hdf5 if is_hdf5 else _lay_out_safetensors)(self._unfinished, self.layout)
+        self._frame = self._hash_frame()
 
     def write(self, block: range, arrays: Sequence[NDArray[np.float32]]) -> None:
         """Write the arrays of a block's lines; they are on the disk when this returns."""
@@ -132,10 +132,11 @@ class VectorFile:
 
     def note(self, block: range) -> None:
         """Remember that a block is written."""
-        written = _join_ranges([*self._read_progress(), block])
+        self._written[block] = self._hash_values(block)
         progress = {
             "identity": self.layout.identity,
-            "written": [[lines.start, lines.stop] for lines in written],
+            "frame": self._frame,
+            "written": [[lines.start, lines.stop, digest] for lines, digest in self._written.items()],
         }
         write_atomically(self._progress, json.dumps(progress).encode())
 
@@ -155,14 +156,45 @@ class VectorFile:
                 for block in blocks:
                     yield [file.get_tensor(self.layout.key(line)) for line in block]
 
-    def _read_progress(self) -> list[range]:
-        """The lines that are written, as few ranges in order."""
+    def _read_progress(self) -> None:
+        """Take over what an earlier job has written, as far as it is there unchanged."""
+        if not (is_plain_file(self._unfinished) and is_plain_file(self._progress)):
+            return
         try:
             found = json.loads(self._progress.read_text(encoding="utf-8"))
-            is_ours = found["identity"] == self.layout.identity and self._unfinished.is_file()
-            return [range(*lines) for lines in found["written"]] if is_ours else []
-        except (FileNotFoundError, json.JSONDecodeError, KeyError):
-            return []
+            if (found["identity"], found["frame"]) != (self.layout.identity, self._hash_frame()):
+                return
+            noted = {range(first, last): digest for first, last, digest in found["written"]}
+            intact = {block: digest for block, digest in noted.items() if digest == self._hash_values(block)}
+        except (OSError, LookupError, RuntimeError, TypeError, ValueError, struct.error):
+            return  # one of the two files is damaged, or of another version
+        self._written, self._frame = intact, found["frame"]
+
+    def _hash_values(self, block: range) -> str:
+        """The hash of the values of a block's lines, as they are in the file."""
+        digest = hashlib.sha256()
+        with self._unfinished.open("rb") as file:
+            for place, line in zip(self._places(block), block, strict=True):
+                file.seek(place)
+                digest.update(file.read(self.layout.byte_count([line])))
+        return digest.hexdigest()
+
+    def _hash_frame(self) -> str:
+        """The hash of everything in the file that is no value."""
+        lines = range(len(self.layout.lengths))
+        sizes = [self.layout.byte_count([line]) for line in lines]
+        values = sorted((place, size) for place, size in zip(self._places(lines), sizes, strict=True) if size)
+        digest = hashlib.sha256()
+        end = 0
+        with self._unfinished.open("rb") as file:
+            for place, size in values:
+                file.seek(end)
+                digest.update(file.read(place - end))
+                end = place + size
+            file.seek(end)
+            digest.update(file.read())
+            digest.update(str(file.seek(0, os.SEEK_END)).encode())
+        return digest.hexdigest()
 
     def _places(self, block: range) -> list[int]:
         """The byte offset of the values of each line of a block."""
@@ -173,17 +205,6 @@ class VectorFile:
             (header,) = struct.unpack("<Q", opened.read(8))
         per_token = self.layout.layers * self.layout.dim * FLOAT_BYTES
         return [8 + header + per_token * int(self.layout.tokens_before[line]) for line in block]
-
-
-def _join_ranges(ranges: Iterable[range]) -> list[range]:
-    """The same numbers in as few ranges as possible."""
-    joined: list[range] = []
-    for one in sorted(ranges, key=lambda lines: lines.start):
-        if joined and joined[-1].stop >= one.start:
-            joined[-1] = range(joined[-1].start, max(joined[-1].stop, one.stop))
-        else:
-            joined.append(one)
-    return joined
 
 
 def _lay_out_hdf5(path: Path, layout: Layout) -> None:

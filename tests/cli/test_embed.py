@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from elmo_bench.cli.embed import Part, cut_blocks
 from elmo_bench.cli.main import main
 from elmo_bench.files import immediate_lock
 from tests.conftest import PROJECT
+from tests.support.damage import Damage, become_dangling, delete, empty, flip, truncate
 from tests.support.processes import PROCESSES, start_server
 
 MODULE = """
@@ -223,6 +225,31 @@ def test_a_stopped_job_leaves_no_process_and_resumes(
     assert not target.exists()
     assert run(own, source, target, "--workers", "2") == 0
     assert target.read_bytes() == one_process(own, source)
+
+
+@pytest.mark.parametrize("ending", [".part", ".part.json"])
+@pytest.mark.parametrize("damage", [flip, truncate, empty, delete, become_dangling])
+@pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
+def test_what_was_damaged_since_is_written_again(
+    own: Path, tmp_path: Path, name: str, damage: Damage, ending: str
+) -> None:
+    source, target = write(tmp_path, [*corpus(), "fail"]), tmp_path / name
+    assert run(own, source, target) == 2
+    damage(target.with_name(f"{name}{ending}"))
+    assert run(own, source, target) == 0
+    assert target.read_bytes() == one_process(own, source, name)
+
+
+@pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
+def test_a_changed_description_of_the_values_is_written_again(own: Path, tmp_path: Path, name: str) -> None:
+    source, target = write(tmp_path, [*corpus(), "fail"]), tmp_path / name
+    assert run(own, source, target) == 2
+    part = target.with_name(f"{name}.part")
+    content = part.read_bytes()
+    (identity,) = re.findall(rb"[0-9a-f]{64}", content)
+    part.write_bytes(content.replace(identity, identity[::-1]))
+    assert run(own, source, target) == 0
+    assert target.read_bytes() == one_process(own, source, name)
 
 
 def wait_for(happened: Callable[[], bool], seconds: float = 120) -> None:

@@ -21,6 +21,7 @@ from elmo_bench.records import (
 )
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
+from tests.support.damage import flip
 from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
@@ -130,16 +131,44 @@ def test_the_step_that_dev_text_chose_is_said(ended: dict[str, Any], words: str,
     assert describe_end(record) == words
 
 
+def make_run(root: Path, source: str, corpus: str) -> Path:
+    """A finished run with a file of predictions."""
+    own = {"data": {"source": source, "fraction": 1.0}}
+    made = make_record("ner", 1, 20, NONE, source=source, corpus=corpus, identity=own)
+    directory = root / "runs" / "ner" / f"{made.condition}-s1"
+    directory.mkdir(parents=True)
+    write_counts(directory / COUNTS, {"test": rows(20)})
+    (directory / predictions_file("test")).write_text(source)
+    files = {name: hash_file(directory / name) for name in (COUNTS, predictions_file("test"))}
+    write_record(directory / RUN_RECORD, made.model_copy(update={"hashes": {**made.hashes, **files}}))
+    return directory
+
+
+@pytest.mark.parametrize("name", [COUNTS, predictions_file("test")])
+def test_damaged_files_are_named_and_nothing_is_published(
+    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    file = make_run(tmp_path, "sample", "world") / name
+    flip(file)
+    assert publish(tmp_path) == 1
+    assert f"{file}: differs from its hash in {RUN_RECORD}" in capsys.readouterr().err
+    assert not (tmp_path / "records").exists()
+
+
+def test_a_command_that_was_killed_before_the_record_copies_again(tmp_path: Path) -> None:
+    make_run(tmp_path, "sample", "world")
+    assert publish(tmp_path) == 0
+    written = sorted((tmp_path / "records" / "ner").iterdir(), key=lambda path: path.stat().st_mtime_ns)
+    assert written[-1].suffix == ".json"
+    for path in written[1:]:
+        path.unlink()
+    assert publish(tmp_path) == 0
+    assert set(written) == set((tmp_path / "records" / "ner").iterdir())
+
+
 def test_predictions_are_published_for_the_generated_world_alone(tmp_path: Path) -> None:
     for source, corpus in (("sample", "world"), ("open", "wikigold")):
-        own = {"data": {"source": source, "fraction": 1.0}}
-        made = make_record("ner", 1, 20, NONE, source=source, corpus=corpus, identity=own)
-        directory = tmp_path / "runs" / "ner" / f"{made.condition}-s1"
-        directory.mkdir(parents=True)
-        write_counts(directory / COUNTS, {"test": rows(20)})
-        (directory / predictions_file("test")).write_text(source)
-        hashes = {**made.hashes, COUNTS: hash_file(directory / COUNTS)}
-        write_record(directory / RUN_RECORD, made.model_copy(update={"hashes": hashes}))
+        make_run(tmp_path, source, corpus)
     assert publish(tmp_path) == 0
     (kept,) = (tmp_path / "records").rglob("*.jsonl")
     assert kept.read_text() == "sample"

@@ -56,7 +56,7 @@ DIFFERING = re.compile(r"[0-9a-f]{8,}|\d+")  # hashes and indices
 NUMBERED = re.compile(r"^(.*-work|runs/pretraining/[^/]+)/(train|heldout)/")  # a text as numbers
 FIGURE = re.compile(r"figures/.*(?=\.(pdf|svg))")
 AT_ONCE = re.compile(  # directories that are verified as a whole
-    r"cache/(world/v#|models/untrained-#|vectors/[^/]+|texts/[^/]+|hub/snli/#)|scale|.*/text|home/elmo_bench/[^/]+"
+    r"cache/(world/v#|models/untrained-#|vectors/[^/]+|texts/[^/]+|hub/snli/#)|cache/scale|.*/text|home/elmo_bench/[^/]+"
 )
 LOG_OF_SWEEPS = "sweeps"  # of every sweep that was started; no later command reads it
 OF_FILES = ("open", "fsync", "rename")  # the operations that make a file
@@ -131,8 +131,8 @@ class Outcome:
 class Campaign:
     """A place for trees, and all that was tried in it."""
 
-    directory: Path
-    notes: Path  # on another disk: what the processes of commands print, and what they did
+    directory: Path  # the small disk
+    elsewhere: Path  # on another one: trees to begin with, what commands print, and what they did
     full: Effect = "full disk"  # or "file size", where there is no small disk to fill
     preload: tuple[str, ...] = ()  # modules that are imported once, and not by every command
     seconds: float = 0.0  # of processors, that all commands together have taken
@@ -148,7 +148,12 @@ class Campaign:
 
     def kept(self, name: str) -> Path:
         """A tree to begin with, or to compare with."""
-        return self.directory / f"kept-{name}"
+        return self.elsewhere / f"kept-{name}"
+
+    @property
+    def notes(self) -> Path:
+        """Of the last commands."""
+        return self.elsewhere / "notes"
 
     def finished(self, name: str) -> Path:
         """The tree that undisturbed commands leave; it is made when it is first asked for."""
@@ -180,7 +185,7 @@ class Campaign:
     @cached_property
     def library(self) -> Path:
         """A cache with nothing but the compiled library, taken from this user's."""
-        copy = self.directory / "library"
+        copy = self.elsewhere / "library"
         for made in cache_directory().glob("loops-*"):
             shutil.copytree(made, copy / made.name)
         copy.mkdir(exist_ok=True)
@@ -259,12 +264,16 @@ class Campaign:
         ]
 
     def plan_damage(self, name: str, chooser: random.Random) -> Iterator[Trial]:
-        """All damage to one file of each kind that the commands wrote or read, finished or killed."""
-        met = {kind_of_file(one.path) for one in self.operations[name] if not one.path.endswith("/")}
-        victims = {kind: files for kind, files in self.victims(self.kept(name)).items() if kind in met}
-        for kind, files in sorted(victims.items()):
-            yield from self.damages(name, kind, chooser.choice(files), self.kept(name))
-        for kind in sorted(self.written(name) - victims.keys()):
+        """All damage to one file of each kind: what commands find, what they leave, and what they remove."""
+        found = self.victims(self.beginning(name))
+        read = {kind_of_file(one.path) for one in self.operations[name] if one.kind == READ}
+        for kind in sorted(read & found.keys()):
+            yield from self.damages(name, kind, chooser.choice(found[kind]), self.beginning(name))
+        left = self.victims(self.kept(name))
+        for kind in sorted(self.written(name) & left.keys()):
+            if made := sorted(set(left[kind]) - set(found.get(kind, ()))):
+                yield from self.damages(name, kind, chooser.choice(made), self.kept(name))
+        for kind in sorted(self.written(name) - left.keys()):
             if (moment := self.halfway(name, kind)) is not None:
                 tree = self.killed(name, moment)
                 victim = chooser.choice(self.victims(tree)[kind])
@@ -358,7 +367,9 @@ class Campaign:
     def try_damage(self, trial: Trial) -> tuple[str, str]:
         """Damage one file of a tree, then type the commands."""
         name, victim = trial.scenario, trial.victim
-        self.restore(self.killed(name, trial.killed) if trial.killed else self.kept(name))
+        is_found = (self.beginning(name) / victim).exists()  # before the commands are typed at all
+        finished = self.beginning(name) if is_found else self.kept(name)
+        self.restore(self.killed(name, trial.killed) if trial.killed else finished)
         path = self.root / victim
         WAY[trial.damage](path)
         damaged = describe(self.root)

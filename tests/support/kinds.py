@@ -135,11 +135,11 @@ KINDS: dict[tuple[str, str], str] = {
     },
     ("publishing", "records/perplexity/tiny-ner-world-#.json"): "elmo_bench.cli.publish.publish",
     ("publishing", "records/pretraining/tiny-#.json"): "elmo_bench.cli.publish.publish",
-    ("publishing", "records/sst#/#-s#.json"): "elmo_bench.cli.publish.copy_with_counts",
-    ("publishing", "records/sst#/#-s#.npz"): "elmo_bench.cli.publish.copy_with_counts",
-    ("publishing", "records/sst#/#-s#.predictions-test.jsonl"): "elmo_bench.cli.publish.publish_run",
-    ("publishing", "records/sst#/ensemble-#.json"): "elmo_bench.cli.publish.copy_with_counts",
-    ("publishing", "records/sst#/ensemble-#.npz"): "elmo_bench.cli.publish.copy_with_counts",
+    ("publishing", "records/sst#/#-s#.json"): "elmo_bench.cli.publish.copy_with_files",
+    ("publishing", "records/sst#/#-s#.npz"): "elmo_bench.cli.publish.copy_with_files",
+    ("publishing", "records/sst#/#-s#.predictions-test.jsonl"): "elmo_bench.cli.publish.copy_with_files",
+    ("publishing", "records/sst#/ensemble-#.json"): "elmo_bench.cli.publish.copy_with_files",
+    ("publishing", "records/sst#/ensemble-#.npz"): "elmo_bench.cli.publish.copy_with_files",
     **{
         ("report", f"report/{name}"): "elmo_bench.cli.report.run"
         for name in ("TABLES.md", "index.html", "runs.csv", "tables.csv", "tables.tex")
