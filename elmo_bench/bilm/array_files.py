@@ -133,7 +133,7 @@ def _read_hdf5(path: Path, shapes: Shapes) -> dict[str, Array]:
             for name, dataset in datasets.items():
                 _check_dataset(path, name, dataset, shapes[name])
             return {name: datasets[name][()] for name in shapes}
-    except OSError as error:
+    except (OSError, RuntimeError, LookupError, TypeError, ValueError) as error:  # by the place of the damage
         raise DataError(f"{path}: expected a readable HDF5 file, got {error}") from error
 
 
@@ -158,8 +158,8 @@ def _plain_datasets(path: Path, root: Any, shapes: Shapes) -> dict[str, Any]:
                 datasets[name] = group[key]
             else:
                 raise DataError(
-                    f"{path}: expected only the arrays that options.json calls for, got a {kind.__name__} "
-                    f"at {name}; are options and weights of the same model?"
+                    f"{path}: expected only the arrays that options.json calls for, got {kind!r} at {name}; "
+                    "are options and weights of the same model?"
                 )
     return datasets
 

@@ -21,10 +21,10 @@ from pathlib import Path
 import h5py
 import numpy as np
 from numpy.typing import NDArray
-from safetensors import safe_open
+from safetensors import SafetensorError, safe_open
 
 from elmo_bench.files import immediate_lock, is_plain_file, move_into_place, write_atomically
-from elmo_bench.types import UsageError
+from elmo_bench.types import DamagedFileError, UsageError
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
 SUFFIXES = (*HDF5_SUFFIXES, ".safetensors")
@@ -147,6 +147,12 @@ class VectorFile:
 
     def read(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
         """The arrays of a complete file, block by block."""
+        try:
+            yield from self._read_blocks(blocks)
+        except (OSError, LookupError, RuntimeError, TypeError, ValueError, SafetensorError) as error:
+            raise DamagedFileError(f"{self.path}: damaged ({error}); remove it and make it again") from error
+
+    def _read_blocks(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
         if self.path.suffix in HDF5_SUFFIXES:
             with h5py.File(self.path, "r") as file:
                 for block in blocks:
@@ -243,5 +249,5 @@ def _read_identity(path: Path) -> str | None:
         with path.open("rb") as opened:
             (size,) = struct.unpack("<Q", opened.read(8))
             return str(json.loads(opened.read(min(size, 1 << 30)))["__metadata__"][IDENTITY])
-    except (OSError, KeyError, ValueError, struct.error):
+    except (OSError, LookupError, RuntimeError, TypeError, ValueError, struct.error):
         return None

@@ -111,6 +111,21 @@ def test_an_export_that_was_killed_between_its_files_goes_on_and_overwrites_noth
     assert (tmp_path / name).read_bytes() == content[:-9]
 
 
+def test_a_flipped_bit_anywhere_in_hdf5_is_refused_by_name_or_is_in_a_value(tmp_path: Path) -> None:
+    path = tmp_path / "weights.hdf5"
+    write_arrays(path, export_arrays(_model()))
+    content = path.read_bytes()
+    refused = 0
+    for place in range(0, len(content), 101):
+        path.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        try:
+            assert read_arrays(path, expected_shapes(OPTIONS)).keys() == export_arrays(_model()).keys()
+        except DataError as error:
+            assert str(path) in str(error)
+            refused += 1
+    assert refused > 9
+
+
 def test_export_says_what_allennlp_cannot_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     options = OPTIONS.model_copy(update={"filters": ((1, 6),)})
     save_bilm(_model(options), tmp_path)

@@ -279,6 +279,24 @@ def test_parts_are_joined_to_the_bytes_of_one_process(
     assert target.read_bytes() == one_process(own, source, name)
 
 
+@pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
+def test_a_damaged_part_is_named(
+    own: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write(tmp_path, corpus()), tmp_path / name
+    for number in (1, 2):
+        assert run(own, source, target, "--shard", f"{number}/2") == 0
+    part = Part(2, 2).path(target)
+    content = part.read_bytes()
+    for place in range(0, len(content), 331):
+        part.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
+        if run(own, source, target, "--join", "2") == 0:  # in a value
+            assert target.stat().st_size > part.stat().st_size
+            target.unlink()
+        else:
+            assert str(part) in capsys.readouterr().err
+
+
 def test_a_part_keeps_the_indices_of_the_whole_file(own: Path, tmp_path: Path) -> None:
     source, target = write(tmp_path, corpus()), tmp_path / "out.hdf5"
     keys: list[int] = []
