@@ -47,9 +47,13 @@ def is_intact(directory: Path) -> bool:
 @lru_cache(maxsize=32)
 def _find_fault(directory: Path, _: tuple[FileState, ...]) -> str | None:
     """The damage of a model's files; a process reads them once as long as they do not change."""
+    record = read_training(directory) or {}
     try:
         options = read_options(directory / OPTIONS_FILE)
         vocabulary = TargetVocabulary.read(directory / VOCABULARY_FILE)
+        # Before the softmax, whose shape would not fit a vocabulary that is damaged.
+        if fault := find_contradiction(record, options, {"vocabulary": vocabulary.sha256}):
+            return fault
         words, dim = len(vocabulary), options.projection_dim
         softmax = read_arrays(directory / SOFTMAX_FILE, {"weight": (words, dim), "bias": (words,)})
         weights = read_arrays(directory / WEIGHTS_FILE, expected_shapes(options))
@@ -58,6 +62,5 @@ def _find_fault(directory: Path, _: tuple[FileState, ...]) -> str | None:
     hashes = {
         "weights": hash_arrays(weights),
         "softmax": hash_arrays(softmax),
-        "vocabulary": vocabulary.sha256,
     }
-    return find_contradiction(read_training(directory) or {}, options, hashes)
+    return find_contradiction(record, options, hashes)

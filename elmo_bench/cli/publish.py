@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import argparse
+import os
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -83,10 +84,15 @@ def run(arguments: argparse.Namespace) -> None:
 
 def find_finished(runs: Path, models: Path) -> list[Finished]:
     """Every finished run, every ensemble, and every trained model."""
-    found = [Finished(path, read_record(path)) for path in sorted(runs.glob(f"*/*/{RUN_RECORD}"))]
-    found += [read_ensemble(path) for path in sorted(runs.glob(f"*/*/{ENSEMBLE_RECORD}"))]
-    trained = ((path, read_model_record(path)) for path in sorted(models.glob(f"*/{RECORD_FILE}")))
+    found = [Finished(path, read_record(path)) for path in find_all(RUN_RECORD, runs.glob("*/*"))]
+    found += [read_ensemble(path) for path in find_all(ENSEMBLE_RECORD, runs.glob("*/*"))]
+    trained = ((path, read_model_record(path)) for path in find_all(RECORD_FILE, models.glob("*")))
     return [*found, *(Finished(path, record) for path, record in trained if record)]
+
+
+def find_all(name: str, directories: Iterable[Path]) -> list[Path]:
+    """The files of a name; whatever stands in the place of one is among them, so that reading it names it."""
+    return [path / name for path in sorted(directories) if os.path.lexists(path / name)]
 
 
 def read_finished(directory: Path) -> Finished:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 from dataclasses import replace
+from itertools import chain
 from pathlib import Path
 
 from elmo_bench.catalog import list_choices, list_findings, list_tables, list_tasks, read_task
@@ -20,7 +21,7 @@ from elmo_bench.report.latex import write_latex
 from elmo_bench.report.page import write_page
 from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.rows import write_runs
-from elmo_bench.runs.answers import AnswersAtHand, find_predictions
+from elmo_bench.runs.answers import AnswersAtHand, find_predictions, find_strange_predictions
 from elmo_bench.runs.scores import find_scores
 from elmo_bench.types import DataMissingError
 
@@ -57,7 +58,9 @@ def run(arguments: argparse.Namespace) -> None:
     scores, problems = find_scores(records)
     tables = list_tables()
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
-    referee = Referee(scores, resamples, problems=[*problems, *unclear], cache=paths.cache / "resamples")
+    strange = chain.from_iterable(find_strange_predictions(run, "test", paths.runs) for run in published.runs)
+    problems = [*problems, *unclear, *strange]
+    referee = Referee(scores, resamples, problems=problems, cache=paths.cache / "resamples")
     referee.check_unsealed(published.runs)
     sizes = frozenset(list_choices("size"))
     inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -55,6 +56,15 @@ class AnswersAtHand:
 def find_predictions(run: Run, split: str, runs: Path) -> Path | None:
     """The file of a run's predictions: beside its record, or in the directory of the run; else nothing."""
     return next((path for path in places_of(run, split, runs) if is_of(path, run.record, split)), None)
+
+
+def find_strange_predictions(run: Run, split: str, runs: Path) -> list[str]:
+    """What stands in the place of a run's predictions and is something else."""
+    return [
+        f"{path}: not the predictions of its record, and not read; publish the run again"
+        for path in places_of(run, split, runs)
+        if os.path.lexists(path) and not is_of(path, run.record, split)
+    ]
 
 
 def places_of(run: Run, split: str, runs: Path) -> list[Path]:

@@ -21,7 +21,7 @@ from elmo_bench.records import (
 )
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
-from tests.support.damage import flip
+from tests.support.damage import become_dangling, flip
 from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
@@ -164,6 +164,15 @@ def test_a_command_that_was_killed_before_the_record_copies_again(tmp_path: Path
         path.unlink()
     assert publish(tmp_path) == 0
     assert set(written) == set((tmp_path / "records" / "ner").iterdir())
+
+
+def test_a_link_to_nowhere_in_a_records_place_is_named(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    record = make_run(tmp_path, "sample", "world") / RUN_RECORD
+    become_dangling(record)
+    assert publish(tmp_path) == 1
+    assert f"{record}: not a record" in capsys.readouterr().err
 
 
 def test_predictions_are_published_for_the_generated_world_alone(tmp_path: Path) -> None:

@@ -132,7 +132,8 @@ def test_the_whole_campaign(
     campaign, began = whole_campaign, time.monotonic()
     with capsys.disabled():
         if ONE_TRIAL:
-            print(campaign.attempt(Trial.read(ONE_TRIAL)).end)
+            for line in ONE_TRIAL.splitlines():
+                report(campaign.attempt(Trial.read(line)))
             check(campaign.outcomes)
             return
         try:

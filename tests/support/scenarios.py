@@ -59,6 +59,7 @@ class Scenario:
     after: tuple[str, ...] = ()
     brings: Callable[[Path], None] | None = None
     compiles: bool = False  # finds no compiled library
+    gathers: bool = False  # takes what is there, names what is damaged, and goes on
 
 
 def shrink() -> None:
@@ -263,16 +264,16 @@ SCENARIOS = {  # in the order of their first trials
     "dashboard": Scenario(build_dashboard),
     "scale": Scenario(measure_scale),
     "ensemble": Scenario(ensemble, ("sweep",)),
-    "report": Scenario(report, ("publishing",)),
-    "findings": Scenario(judge, ("publishing",), bring_finding),
-    "summary": Scenario(summarise, ("publishing",)),
+    "report": Scenario(report, ("publishing",), gathers=True),
+    "findings": Scenario(judge, ("publishing",), bring_finding, gathers=True),
+    "summary": Scenario(summarise, ("publishing",), gathers=True),
     "embedding in parts": Scenario(embed_in_parts, ("pre-training",)),
     "embedding otherwise": Scenario(embed_otherwise, ("pre-training",), bring_vectors),
     "compiling": Scenario(predict, ("run",), compiles=True),
     "cleaning": Scenario(clean_store, ("run",)),
     "neighbours": Scenario(ask_neighbours),
     "fine-tuning": Scenario(finetune, ("neighbours", "pre-training")),
-    "publishing": Scenario(publish, ("ensemble", "fine-tuning")),
+    "publishing": Scenario(publish, ("ensemble", "fine-tuning"), gathers=True),
     "predicting": Scenario(predict, ("run",)),
     "run": Scenario(run, ("neighbours",)),
     "sweep": Scenario(sweep, ("run",)),

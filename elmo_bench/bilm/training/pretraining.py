@@ -45,7 +45,7 @@ from elmo_bench.bilm.training.text import (
 )
 from elmo_bench.bilm.verification import read_finished
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
-from elmo_bench.files import immediate_lock, remove, try_lock, waiting_lock, write_atomically
+from elmo_bench.files import immediate_lock, is_plain_file, remove, try_lock, waiting_lock, write_atomically
 from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.devices import check_devices, check_processes, is_one_of_several
@@ -182,7 +182,8 @@ def _shards(corpus: TextCorpus) -> dict[str, dict[str, str]]:
 def _check_work(run: Pretraining, identity: str, log: Log) -> None:
     """Refuse to mix the checkpoints of two different runs; those of a model of the cache are made again."""
     path = run.work / "identity"
-    if path.is_file() and path.read_bytes() != identity.encode():
+    is_ours = is_plain_file(path) and path.read_bytes() == identity.encode()
+    if os.path.lexists(path) and not is_ours:
         if not run.replace_damaged:
             raise UsageError(
                 f"{path}: not of this training: {run.work} holds the unfinished training of a biLM with "
