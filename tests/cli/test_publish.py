@@ -21,7 +21,8 @@ from elmo_bench.records import (
 )
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
-from tests.support.damage import become_dangling, flip
+from elmo_bench.runs.answers import find_strange_predictions
+from tests.support.damage import Damage, become_dangling, become_directory, flip
 from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
@@ -173,6 +174,18 @@ def test_a_link_to_nowhere_in_a_records_place_is_named(
     become_dangling(record)
     assert publish(tmp_path) == 1
     assert f"{record}: not a record" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize("damage", [flip, become_directory, become_dangling])
+def test_what_stands_in_the_place_of_published_predictions_is_named(tmp_path: Path, damage: Damage) -> None:
+    make_run(tmp_path, "sample", "world")
+    assert publish(tmp_path) == 0
+    (run,) = read_published(tmp_path / "records").runs
+    assert find_strange_predictions(run, "test", tmp_path / "runs") == []
+    (predictions,) = (tmp_path / "records").rglob("*.jsonl")
+    damage(predictions)
+    (problem,) = find_strange_predictions(run, "test", tmp_path / "runs")
+    assert problem.startswith(f"{predictions}: not the predictions of its record")
 
 
 def test_predictions_are_published_for_the_generated_world_alone(tmp_path: Path) -> None:

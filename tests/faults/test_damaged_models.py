@@ -19,7 +19,17 @@ from elmo_bench.sweep import pretraining as pretraining_jobs
 from elmo_bench.types import BenchError, DamagedFileError, UsageError
 from tests.support.caches import copy_cache
 from tests.support.composition import pretrain_one, pretraining, run_config
-from tests.support.damage import CONTENT, DAMAGE, Damage, become_dangling, become_link, delete, flip
+from tests.support.damage import (
+    CONTENT,
+    DAMAGE,
+    Damage,
+    become_dangling,
+    become_directory,
+    become_link,
+    delete,
+    flip,
+    truncate,
+)
 
 SETTINGS = ("bilm=tiny", "bilm.steps=4", "bilm.curve_every=2", "bilm.curve_tokens=20")
 OPTIONS: dict[str, Callable[[dict[str, Any]], None]] = {
@@ -77,6 +87,12 @@ def test_a_damaged_model_of_the_user_is_refused_and_not_touched(
     assert contents(model) == before
 
 
+def test_a_cut_vocabulary_is_named_and_not_the_softmax_that_it_does_not_fit(copied: Path) -> None:
+    truncate(copied / "models" / "tiny" / "vocabulary.txt")
+    with pytest.raises(DamagedFileError, match=r"vocabulary\.txt differs from its hash"):
+        pretrain_one(values(copied))
+
+
 def test_a_sweep_does_not_take_a_damaged_model_for_done(copied: Path) -> None:
     command = pretraining_jobs.KIND.read(values(copied))
     assert pretraining_jobs.locate_model(command).done
@@ -127,6 +143,12 @@ def as_unfinished(directory: Path) -> None:
     (work / "identity").write_bytes(b"\xff")
 
 
+def as_unfinished_without_mark(directory: Path) -> None:
+    """The same with a directory in the place of the mark."""
+    as_unfinished(directory)
+    become_directory(directory.with_name(f".{directory.name}-work") / "identity")
+
+
 MODEL_DAMAGE: dict[str, Callable[[Path], object]] = {
     "flipped weights": lambda model: flip(model / "weights.safetensors"),
     "flipped record": lambda model: flip(model / RECORD_FILE),
@@ -135,10 +157,11 @@ MODEL_DAMAGE: dict[str, Callable[[Path], object]] = {
     "another encoder": as_other_encoder,
     "a dangling link": as_link,
     "unfinished, of unknown settings": as_unfinished,
+    "unfinished, its mark a directory": as_unfinished_without_mark,
 }
 
 
-QUICK = ("flipped weights", "unfinished, of unknown settings")
+QUICK = ("flipped weights", "unfinished, of unknown settings", "unfinished, its mark a directory")
 
 
 @pytest.mark.parametrize(
@@ -164,7 +187,7 @@ def test_the_work_of_a_process_killed_after_the_last_file_is_removed(cache: Path
     assert not work.exists()
 
 
-@pytest.mark.parametrize("damage", CONTENT)
+@pytest.mark.parametrize("damage", [*CONTENT, become_directory])
 def test_unfinished_work_of_the_user_is_refused_by_name_and_not_touched(
     root: Path, tmp_path: Path, damage: Damage
 ) -> None:
