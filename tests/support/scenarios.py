@@ -9,13 +9,15 @@ import json
 import random
 import shutil
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from elmo_bench import world
 from elmo_bench.cli import embed
 from elmo_bench.data.coreference import read_coreference
 from elmo_bench.runs import scale
+from elmo_bench.sources import joining
+from elmo_bench.sources.joining import RECIPES
 from elmo_bench.world import WorldSize
 
 Words = list[str]
@@ -67,6 +69,9 @@ def shrink() -> None:
     write = world.write_world
     world.write_world = lambda directory: write(directory, SMALL)  # type: ignore[assignment]
     embed.TOKENS_AT_ONCE = 24
+    recipe = RECIPES["conll2003"]
+    small = tuple(replace(one, published={"sentences": 2, "tokens": 3}) for one in recipe.files)
+    joining.RECIPES = {**RECIPES, "conll2003": replace(recipe, files=small)}
     scale.TIMED_TOKENS = scale.TRACED_TOKENS = 600
     scale.FEW, scale.MANY = 20, 60
     scale.ROWS = (2, 4)
