@@ -148,6 +148,7 @@ KINDS: dict[tuple[str, str], str] = {
         ("report", f"figures/{name}"): "elmo_bench.cli.report.run"
         for name in ("captions.txt", "*.pdf", "*.svg")
     },
+    ("report", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
     ("findings", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
     ("summary", "gains.svg"): "elmo_bench.cli.summary.print_gains",
     **{
