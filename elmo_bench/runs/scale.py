@@ -16,8 +16,8 @@ import torch
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions
 from elmo_bench.bilm.training.batches import ContiguousStreams, TokenTable
-from elmo_bench.bilm.training.module import build_optimiser, choose_arithmetic
-from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
+from elmo_bench.bilm.training.module import build_optimiser, choose_arithmetic, summed_loss
+from elmo_bench.bilm.training.objective import Softmax
 from elmo_bench.bilm.training.step_input import CharacterTable, as_tensors, top_outputs
 from elmo_bench.bilm.training.text import EncodedText, encode_sentences, encode_shards
 from elmo_bench.data.text import TargetVocabulary, read_sentences
@@ -191,8 +191,7 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
             optimiser.zero_grad()
             outputs, _ = top_outputs(bilm, batch, None, config.dropout, arithmetic)
             targets = torch.cat([direction.targets for direction in batch.directions])
-            negatives = draw_negatives(config.negatives, config.vocabulary, [number])
-            loss, _ = sampled_loss(softmax, outputs, targets, negatives, arithmetic)
+            loss, _ = summed_loss(config, softmax, outputs, targets, [number], arithmetic)
             torch.autograd.backward([loss / (2 * batch.predictions)])
             torch.nn.utils.clip_grad_norm_(parameters, config.descent.clip)
             optimiser.step()

@@ -47,8 +47,12 @@ def tiny(tmp_path: Path) -> BilmConfig:
     return read_config(BilmConfig, values["bilm"])
 
 
-def test_a_step_takes_time_and_memory_by_tokens(tiny: BilmConfig, monkeypatch: pytest.MonkeyPatch) -> None:
+@pytest.mark.parametrize("negatives", [60, 0])
+def test_a_step_takes_time_and_memory_by_tokens(
+    negatives: int, tiny: BilmConfig, monkeypatch: pytest.MonkeyPatch
+) -> None:
     monkeypatch.setattr(scale, "TRACED_TOKENS", 200_000)
+    tiny = tiny.model_copy(update={"negatives": negatives})
     found = scale.measure_training(tiny, scale.read_text(None), log=lambda _: None)
     assert found.step_seconds(scale.ROWS[1] * tiny.batches.window) > 0
     assert found.bytes_per_token >= 0

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import Any, cast
 
 import numpy as np
@@ -64,11 +64,8 @@ class PretrainingModule(pl.LightningModule):
 
     def loss(self, outputs: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
         """Summed cross-entropy, sampled where negatives are asked for."""
-        vocabulary = len(self.softmax.bias)
-        if not samples_negatives(self.config, vocabulary):
-            return full_loss(self.softmax, outputs, targets, self.arithmetic)
-        negatives = draw_negatives(self.config.negatives, vocabulary, [self.seed, self.global_step])
-        return sampled_loss(self.softmax, outputs, targets, negatives, self.arithmetic)
+        seed = [self.seed, self.global_step]
+        return summed_loss(self.config, self.softmax, outputs, targets, seed, self.arithmetic)
 
     def take_losses(self) -> tuple[list[float], int]:
         """The losses by direction over all processes since the last call, and of how many predictions."""
@@ -133,6 +130,22 @@ def build_optimiser(descent: DescentConfig, parameters: Iterable[nn.Parameter]) 
 def step_seed(seed: int, step: int, rank: int) -> int:
     """The seed of a step's dropout."""
     return int(np.random.SeedSequence([seed, step, rank]).generate_state(1, np.uint64)[0] >> 1)
+
+
+def summed_loss(
+    config: BilmConfig,
+    softmax: Softmax,
+    outputs: Tensor,
+    targets: Tensor,
+    seed: Sequence[int],
+    arithmetic: Arithmetic,
+) -> tuple[Tensor, Tensor]:
+    """Cross-entropy as a configuration has it: over sampled words, or over the whole vocabulary."""
+    vocabulary = len(softmax.bias)
+    if not samples_negatives(config, vocabulary):
+        return full_loss(softmax, outputs, targets, arithmetic)
+    negatives = draw_negatives(config.negatives, vocabulary, seed)
+    return sampled_loss(softmax, outputs, targets, negatives, arithmetic)
 
 
 def samples_negatives(config: BilmConfig, vocabulary: int) -> bool:
