@@ -7,8 +7,9 @@ from collections import defaultdict
 from collections.abc import Iterator, Sequence
 from itertools import groupby
 from statistics import mean, stdev
+from typing import Any
 
-from elmo_bench.conditions import describe_condition, name_encoders
+from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, rate_of
 from elmo_bench.report.cells import MAIN_TEST, spell_main
@@ -69,7 +70,16 @@ def _peculiarities(record: Record, table: Sequence[Record]) -> str:
         said += ", no words"
     if len({rate_of(other) for other in table}) > 1:
         said += f", rate {rate_of(record)}"
+    others = [_settings(other) for other in table]
+    for key, value in _settings(record).items():
+        if any(other.get(key) != value for other in others):  # absent is the value of older records
+            said += f", {key}={value}"
     return said
+
+
+def _settings(record: Record) -> dict[str, Any]:
+    """The settings of a run's task."""
+    return dict(flatten(record.identity["task"].get("settings", {})))
 
 
 def _has_words(record: Record) -> bool:

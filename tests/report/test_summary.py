@@ -55,6 +55,13 @@ def test_runs_with_other_training_settings_are_not_paired() -> None:
     assert "gain" not in alone
 
 
+def test_conditions_that_differ_in_a_setting_have_different_names() -> None:
+    tokens = {"task": {"name": "snli", "settings": {"head": {"nearest": "token"}}}}
+    table = summarise_records([*runs((20, 20), ELMO), *runs((30, 30), ELMO, **tokens)])
+    assert "75.00" in line_with(table, "head.nearest=token")
+    assert "50.00" in line_with(table, "ELMo (sample) at input", "n=2", "50.00")
+
+
 def test_runs_of_another_task_version_are_not_paired() -> None:
     table = summarise_records([*runs((20, 20), NONE, task_version=2), *runs((30, 30), ELMO)])
     assert "gain" not in table
