@@ -107,7 +107,10 @@ class VectorFile:
     def missing(self, blocks: Iterable[range]) -> list[range]:
         """The blocks that earlier jobs have not written, or that have been damaged since."""
         self._read_progress()
-        return [block for block in blocks if block not in self._written]
+        there = {
+            line for block in self._written for line in block
+        }  # an earlier job may have had other blocks
+        return [block for block in blocks if not there.issuperset(block)]
 
     def lay_out(self) -> None:
         """Create the file at its full size, unless an earlier job has begun it."""

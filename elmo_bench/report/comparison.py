@@ -192,7 +192,12 @@ class Referee:
             self.problems.append(problem)
 
     def _resample(self, run: Run, split: str, metric: str) -> np.ndarray | None:
-        """The run's score on every drawn test set; nothing where its counts do not make its score."""
+        """The run's score on every drawn test set; nothing where its counts do not make its score.
+
+        Nor for a task that is not installed, even if draws are kept from when it was.
+        """
+        if run.record.task not in self.scores:
+            return None
         key = (run.counts, split, metric)
         if key not in self.drawn:
             self._require_counts(run)

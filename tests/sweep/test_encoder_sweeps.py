@@ -59,7 +59,7 @@ def test_rates_are_tried_without_test_data() -> None:
     assert all("evaluate.splits=dev" in job for job in jobs)
     rates = {word for job in jobs for word in job if word.startswith("task.training.optimiser.lr=")}
     assert len(rates) > 2
-    for kind in (["elmo=none"], ["encoder=words", "elmo=paper"], ["encoder=small_open", "elmo=paper"]):
+    for kind in (["elmo=none"], ["encoder=words", "elmo=paper"], ["encoder=small_long", "elmo=paper"]):
         of_kind = [job for job in jobs if "task=ner" in job and set(kind) <= set(job)]
         assert {word for job in of_kind for word in job} >= rates  # the same grid for everybody
 
