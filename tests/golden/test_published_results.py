@@ -1,0 +1,23 @@
+"""The published tables are those that the published records make.
+
+After new records, `python -m elmo_bench report` writes the files anew.
+"""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from elmo_bench.cli.main import main
+from tests.conftest import PROJECT
+
+FILES = ("TABLES.md", "tables.csv", "tables.tex", "runs.csv")
+
+
+def test_results_has_the_tables_of_the_records(tmp_path: Path) -> None:
+    records, output = PROJECT / "results" / "records", tmp_path / "results"
+    arguments = [f"paths.records={records}", f"paths.cache={tmp_path / 'cache'}"]
+    assert main(["report", *arguments, "--output", str(output)]) == 0
+    different = [
+        name for name in FILES if (output / name).read_bytes() != (PROJECT / "results" / name).read_bytes()
+    ]
+    assert different == [], "python -m elmo_bench report"
