@@ -278,7 +278,7 @@ def shorten(error: Exception) -> str:
     if match := re.match(r"Interpolation key '([^']+)' not found", lines[0]):
         return f"{match[1]}: a value is needed" + (f" ({key} reads it)" if key else "")
     if lines[0].startswith("Missing mandatory value"):
-        return f"{key}: a value is needed"
+        return f"{key}: a value is needed; give {key}=..."
     return f"{key}: {lines[0]}" if key and key not in lines[0] else lines[0]
 
 

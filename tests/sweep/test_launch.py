@@ -186,7 +186,7 @@ def test_jobs_that_differ_in_their_seed_have_it_wherever_it_is_read() -> None:
     [
         ((), "choose a bilm: bilm=medium"),
         (("finetune=nerr",), "finetune=nerr: there is no such choice; did you mean 'ner'?"),
-        (("bilm=tiny",), "corpus: a value is needed"),
+        (("bilm=tiny",), "corpus: a value is needed; give corpus=..."),
         (("bilm=tiny", "task=ner"), "task: there is no such key; encoder=NAME finetune=TASK trains"),
         (("encoder=sample", "bilm=tiny"), "encoder: there is no such key; encoder=NAME finetune=TASK trains"),
         (("finetune=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes"),
