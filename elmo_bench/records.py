@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, TypeVar
 from zipfile import BadZipFile
 
@@ -385,6 +385,17 @@ def read_model_record(path: Path) -> PretrainingRecord | PerplexityRecord | None
         return kind.model_validate(known)
     except ValidationError:
         raise DamagedFileError(f"{path}: not a record of a biLM; {remedy}") from None
+
+
+def drop_directories(values: Any) -> Any:
+    """The same values without the directories of a machine: of an absolute path its last name is left."""
+    if isinstance(values, Mapping):
+        return {key: drop_directories(value) for key, value in values.items()}
+    if isinstance(values, list | tuple):
+        return [drop_directories(value) for value in values]
+    if isinstance(values, str) and PurePath(values).is_absolute():
+        return PurePath(values).name
+    return values
 
 
 def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:

@@ -22,6 +22,7 @@ from elmo_bench.records import (
     PerplexityRecord,
     PretrainingRecord,
     Record,
+    drop_directories,
     predictions_file,
     read_model_record,
     read_record,
@@ -131,7 +132,7 @@ def publish(item: Finished, target: Path) -> bool:
 
 def publish_run(result: Path, record: Record, target: Path) -> bool:
     """Copy one run's record and counts; where things lay on one machine is of no use to others."""
-    config = {key: value for key, value in record.config.items() if key != "paths"}
+    config = drop_directories({key: value for key, value in record.config.items() if key != "paths"})
     stem = target / record.task / f"{record.condition}-s{record.seed}"
     files = {COUNTS: stem.with_suffix(".npz")}
     predictions = predictions_file("test")

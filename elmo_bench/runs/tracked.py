@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from pathlib import PurePath
 from typing import Any
 
 from elmo_bench.catalog import list_tables
 from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig, read_config
-from elmo_bench.records import Record
+from elmo_bench.records import Record, drop_directories
 from elmo_bench.report.series import row_scores, scope, scope_of
 from elmo_bench.runs.preparation import Prepared
 from elmo_bench.runs.tracking import RunLabel, find_sweep
@@ -99,17 +98,6 @@ def describe_run(run: Tracked) -> dict[str, Any]:
         "task_name": run.config.task.name,
         "encoder_name": run.encoder or "none",
     }
-
-
-def drop_directories(values: Any) -> Any:
-    """The same values; of an absolute path only its last name is left."""
-    if isinstance(values, Mapping):
-        return {key: drop_directories(value) for key, value in values.items()}
-    if isinstance(values, list | tuple):
-        return [drop_directories(value) for value in values]
-    if isinstance(values, str) and PurePath(values).is_absolute():
-        return PurePath(values).name
-    return values
 
 
 def name_row(run: Tracked, row: Mapping[str, float]) -> dict[str, float]:

@@ -15,6 +15,7 @@ from elmo_bench.records import (
     RUN_RECORD,
     PerplexityRecord,
     predictions_file,
+    read_record,
     read_record_of,
     write_counts,
     write_record,
@@ -195,3 +196,18 @@ def test_predictions_are_published_for_the_generated_world_alone(tmp_path: Path)
     (kept,) = (tmp_path / "records").rglob("*.jsonl")
     assert kept.read_text() == "sample"
     assert kept.name.endswith("-s1.predictions-test.jsonl")
+
+
+def test_no_path_of_the_machine_is_published(tmp_path: Path) -> None:
+    result = make_run(tmp_path, "open", "wikigold") / RUN_RECORD
+    record = read_record(result)
+    words = {"kind": "file", "file": str(tmp_path / "data" / ".." / "vectors" / "glove.txt.gz")}
+    own = {"train": ["/home/me/train.conll", "/home/me/more.conll"], "dev": "sources/dev.conll"}
+    config = {**record.config, "words": words, "data": own, "paths": {"data": "/home/me"}}
+    write_record(result, record.model_copy(update={"config": config}))
+    assert publish(tmp_path) == 0
+    (path,) = (tmp_path / "records").rglob("*.json")
+    published = read_record(path)
+    assert published.config["words"]["file"] == "glove.txt.gz"
+    assert published.config["data"] == {"train": ["train.conll", "more.conll"], "dev": "sources/dev.conll"}
+    assert str(tmp_path) not in path.read_text() and "/home" not in path.read_text()

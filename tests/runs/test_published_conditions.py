@@ -12,7 +12,7 @@ from elmo_bench.catalog import read_task
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.encoders.find import find_encoder
 from elmo_bench.identity import identify
-from elmo_bench.records import Record, condition_of, read_records
+from elmo_bench.records import Record, condition_of, drop_directories, read_records
 from tests.conftest import PROJECT
 from tests.support.composition import compose, run_config
 
@@ -41,6 +41,12 @@ def test_a_published_condition_is_what_its_configuration_makes(name: str, machin
 def test_a_published_record_says_what_its_size_prescribes_of_the_training_set() -> None:
     """A report reads it there and not in conf/size, which the reader of a record need not have."""
     assert [name for name, record in PUBLISHED.items() if "size_fraction" not in record.config] == []
+
+
+def test_no_published_record_has_a_path_of_the_machine() -> None:
+    found = (PROJECT / "results" / "records").rglob("*.json")
+    contents = {path.name: json.loads(path.read_text(encoding="utf-8")) for path in found}
+    assert [name for name, content in contents.items() if drop_directories(content) != content] == []
 
 
 @pytest.mark.parametrize("name", sorted(PUBLISHED)[:1])

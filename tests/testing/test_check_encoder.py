@@ -175,7 +175,7 @@ def test_what_is_not_a_frozen_plug_in_is_refused() -> None:
     @dataclass
     class Mutable(EncoderPlugin):
         def find(self, context: EncoderContext) -> FoundEncoder:
-            raise NotImplementedError
+            raise AssertionError("refused before anything is asked of it")
 
     with pytest.raises(AssertionError, match="must be frozen"):
         check_encoder(Mutable())
