@@ -7,7 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -30,6 +30,7 @@ from elmo_bench.sweep.keys import drop_foreign_keys
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.outcomes import (
     KILLED,
+    Expected,
     JobEnd,
     SweepStart,
     conclude,
@@ -60,13 +61,13 @@ class Job:
         overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
         chosen = [word.partition("=")[2] for word in overrides if word.startswith(EXPERIMENT_CHOICE)]
         join_sweep(directory.parent, chosen[-1] if chosen else None)
-        in_process = _is_in_process(hydra)
+        in_process, began = _is_in_process(hydra), time.monotonic()
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         with outlive_output():
             end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
             if end.is_busy:
                 print_line(f"{end.error}; this job comes again after the others")
-        write_end(directory, end)
+        write_end(directory, replace(end, seconds=time.monotonic() - began))
         if not end.is_busy:
             print_line(self.start.describe(directory.parent))
         # On one machine the signal is meant for the whole sweep; on a cluster only for this job.
@@ -127,7 +128,9 @@ def _start(
             tidy(job.target.record.parent)
     for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
         write_end(directory / str(number), job.end())
-    start = SweepStart(len(plan.jobs), len(plan.done) + len(plan.broken), time.time())
+    targets = {tuple(job): planned.target for job, planned in zip(missing, plan.missing, strict=True)}
+    expected = {job: Expected(target.group, target.seconds) for job, target in targets.items() if target}
+    start = SweepStart(len(plan.jobs), time.time(), expected)
     master = composer.load(
         kind.primary, [*of_hydra, f"hydra.sweep.dir={quote(str(directory))}"], RunMode.MULTIRUN
     )
@@ -144,7 +147,6 @@ def _start(
         for start in range(0, len(jobs), size):
             launcher.launch(jobs[start : start + size], initial_job_idx=first + start)
 
-    targets = {tuple(job): planned.target for job, planned in zip(missing, plan.missing, strict=True)}
     try:
         launch_all(missing, directory, launch, lambda job: wait_for(targets[tuple(job)]))
     except (KeyboardInterrupt, InterruptedRunError):  # a launcher's own processes pass on the former

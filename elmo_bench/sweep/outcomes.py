@@ -5,9 +5,11 @@ from __future__ import annotations
 import json
 import shutil
 import time
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections import defaultdict
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from pathlib import Path
+from statistics import median_low
 
 from hydra.errors import HydraException
 
@@ -29,6 +31,7 @@ class JobEnd:
     error: str
     result: str = ""  # the record's file
     is_busy: bool = False  # another process was executing it
+    seconds: float = 0.0  # on the clock, with everything that this job was the first to need
 
 
 def write_end(directory: Path, end: JobEnd) -> None:
@@ -37,25 +40,54 @@ def write_end(directory: Path, end: JobEnd) -> None:
 
 
 @dataclass(frozen=True)
+class Expected:
+    """How long a job may take."""
+
+    group: str  # jobs of one group take about as long
+    seconds: float | None  # in similar earlier runs
+
+
+@dataclass(frozen=True)
 class SweepStart:
     """What a sweep had before it, to say how far it is."""
 
     jobs: int  # of the whole plan
-    ended: int  # of them before the start: done earlier, or without a chance
     time: float  # seconds since 1970
+    missing: Mapping[tuple[str, ...], Expected] = field(default_factory=dict)  # by the overrides of a job
 
     def describe(self, sweep: Path) -> str:
-        """How many jobs have ended, and when the others will have, if they take as long on average."""
+        """How many jobs have ended, and when the others will have."""
         ends = [end for directory in _job_directories(sweep) if (end := _read_end(directory))]
         ended = [end for end in ends if end.error != KILLED and not end.is_busy]
         failed = sum(end.exit_code != 0 for end in ended)
         text = f"{len(ended)} of {self.jobs} jobs ended" + (f", {failed} failed" if failed else "")
-        left, new = self.jobs - len(ended), len(ended) - self.ended
-        if left <= 0 or new <= 0:
+        seconds = self.estimate(ended)
+        if seconds is None:
             return text
-        seconds = (time.time() - self.time) / new * left
         clock = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
+        left = self.jobs - len(ended)
         return f"{text}; the other {left} take about {spell_time(seconds)}, until {clock}"
+
+    def estimate(self, ended: list[JobEnd]) -> float | None:
+        """How long the missing jobs still take; nothing if there are none, or nothing is known.
+
+        A job takes as long as others of its group have, the first of which may have made a biLM, too. As
+        many jobs go on at a time as until now.
+        """
+        over = {tuple(end.overrides): end for end in ended}
+        left = [expected for job, expected in self.missing.items() if job not in over]
+        took = [(expected.group, over[job]) for job, expected in self.missing.items() if job in over]
+        groups = defaultdict(list)
+        for group, end in took:
+            if end.exit_code == 0:
+                groups[group].append(end.seconds)
+        if not (left and groups):
+            return None
+        usual = {group: median_low(seconds) for group, seconds in groups.items()}
+        of_all = median_low([second for seconds in groups.values() for second in seconds])
+        needed = sum(usual.get(one.group) or one.seconds or of_all for one in left)
+        at_a_time = sum(end.seconds for _, end in took) / (time.time() - self.time)
+        return needed / at_a_time
 
 
 Launch = Callable[[list[list[str]], int], object]

@@ -15,7 +15,7 @@ from elmo_bench.records import write_record
 from elmo_bench.report.power import seeds_for
 from elmo_bench.sweep import gpus as slots
 from elmo_bench.sweep import outcomes
-from elmo_bench.sweep.outcomes import KILLED, JobEnd, SweepStart, launch_all, read_ends, write_end
+from elmo_bench.sweep.outcomes import KILLED, Expected, JobEnd, SweepStart, launch_all, read_ends, write_end
 from elmo_bench.sweep.plan import (
     Plan,
     PlannedJob,
@@ -157,20 +157,26 @@ def test_a_launcher_that_starts_nothing_is_not_asked_for_ever(tmp_path: Path) ->
 
 
 def test_a_sweep_says_how_far_it_is_and_when_it_ends(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ends = {"7": JobEnd(["old"], 0, ""), "0": JobEnd(["a"], 0, ""), "1": JobEnd(["b"], 1, "no such file")}
-    for number, end in ends.items():
-        write_end(tmp_path / number, end)
-    write_end(tmp_path / "2", JobEnd(["c"], 1, KILLED))  # runs
-    write_end(tmp_path / "3", JobEnd(["d"], 1, "", is_busy=True))
     monkeypatch.setattr(outcomes.time, "time", lambda: 1000.0)
     monkeypatch.setattr(outcomes.time, "localtime", time.gmtime)
-    start = SweepStart(jobs=8, ended=1, time=400.0)
-    # Two jobs ended in 600 seconds, so five need 1500.
-    assert start.describe(tmp_path) == (
-        "3 of 8 jobs ended, 1 failed; the other 5 take about 25 min, until Thu 00:41"
-    )
-    assert SweepStart(3, 1, 400.0).describe(tmp_path) == "3 of 3 jobs ended, 1 failed"
-    assert SweepStart(4, 3, 400.0).describe(tmp_path) == "3 of 4 jobs ended, 1 failed"
+    missing = {(name,): Expected("ner", None) for name in "abcde"}
+    missing |= {("f",): Expected("squad", 700.0), ("g",): Expected("pos", None)}
+    start = SweepStart(8, 380.0, missing)
+    write_end(tmp_path / "0", JobEnd(["done earlier"], 0, ""))
+    write_end(tmp_path / "1", JobEnd(["a"], 1, "no such file", seconds=20))
+    assert start.describe(tmp_path) == "2 of 8 jobs ended, 1 failed"
+    write_end(tmp_path / "2", JobEnd(["b"], 0, "", seconds=480))  # made a biLM first
+    write_end(tmp_path / "3", JobEnd(["c"], 0, "", seconds=120))
+    write_end(tmp_path / "4", JobEnd(["d"], 1, KILLED))  # runs
+    write_end(tmp_path / "5", JobEnd(["e"], 1, "", is_busy=True))
+    # d and e take 120 s as c did, f what it took earlier, g what jobs usually take: 1060 s in sequence.
+    far = "4 of 8 jobs ended, 1 failed; the other 4 take about"
+    assert start.describe(tmp_path) == f"{far} 18 min, until Thu 00:34"
+    two_at_a_time = replace(start, time=690.0)
+    assert two_at_a_time.describe(tmp_path) == f"{far} 9 min, until Thu 00:25"
+    for number, name in enumerate("defg", 4):
+        write_end(tmp_path / str(number), JobEnd([name], 0, "", seconds=1))
+    assert start.describe(tmp_path) == "8 of 8 jobs ended, 1 failed"
 
 
 def test_a_published_record_of_the_same_run_is_done(tmp_path: Path) -> None:
