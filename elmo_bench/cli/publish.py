@@ -136,7 +136,8 @@ def publish_run(result: Path, record: Record, target: Path) -> bool:
     stem = target / record.task / f"{record.condition}-s{record.seed}"
     files = {COUNTS: stem.with_suffix(".npz")}
     predictions = predictions_file("test")
-    if record.source == GENERATED and result.with_name(predictions).is_file():  # other corpora: not our text
+    if record.source == GENERATED and os.path.lexists(result.with_name(predictions)):
+        # Of other corpora they are not published: that would be their text.
         files[predictions] = stem.with_suffix(f".{predictions}")
     return copy_with_files(result, record.model_copy(update={"config": config}), stem, files)
 
@@ -149,10 +150,10 @@ def copy_with_files(
     The record is written last, so that a command that was killed copies again.
     """
     for name in files:
-        if name in record.hashes and hash_file(source.with_name(name)) != record.hashes[name]:
+        if problem := find_problem(source.with_name(name), record.hashes.get(name)):
             raise DamagedFileError(
-                f"{source.with_name(name)}: differs from its hash in {source.name}; make it again (a run: "
-                "with force=true)"
+                f"{source.with_name(name)}: {problem} in {source.name}; make it again (a run: with "
+                "force=true)"
             )
     if stem.with_suffix(".json").exists():
         return False
@@ -160,3 +161,11 @@ def copy_with_files(
         write_atomically(target, source.with_name(name).read_bytes())
     write_record(stem.with_suffix(".json"), record)
     return True
+
+
+def find_problem(file: Path, expected: str | None) -> str | None:
+    """Why a file cannot be published; records from before there were hashes have none."""
+    if not file.is_file():  # a directory, a link to nowhere, a pipe
+        return "not the file whose hash is"
+    is_damaged = expected is not None and hash_file(file) != expected
+    return "differs from its hash" if is_damaged else None

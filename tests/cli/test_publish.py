@@ -23,7 +23,7 @@ from elmo_bench.records import (
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
 from elmo_bench.runs.answers import find_strange_predictions
-from tests.support.damage import Damage, become_dangling, become_directory, flip
+from tests.support.damage import Damage, become_dangling, become_directory, become_pipe, flip
 from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
@@ -147,13 +147,15 @@ def make_run(root: Path, source: str, corpus: str) -> Path:
 
 
 @pytest.mark.parametrize("name", [COUNTS, predictions_file("test")])
+@pytest.mark.parametrize("damage", [flip, become_directory, become_dangling, become_pipe])
 def test_damaged_files_are_named_and_nothing_is_published(
-    name: str, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+    name: str, damage: Damage, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     file = make_run(tmp_path, "sample", "world") / name
-    flip(file)
+    damage(file)
     assert publish(tmp_path) == 1
-    assert f"{file}: differs from its hash in {RUN_RECORD}" in capsys.readouterr().err
+    problem = "differs from its hash" if damage is flip else "not the file whose hash is"
+    assert f"{file}: {problem} in {RUN_RECORD}" in capsys.readouterr().err
     assert not (tmp_path / "records").exists()
 
 
