@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 
 from elmo_bench.config import RunConfig, TextContext
 from elmo_bench.data.batching import IndexedExample
@@ -16,7 +17,7 @@ from elmo_bench.runs.batches import LayerSource, no_layers
 from elmo_bench.runs.excerpts import check_documents, excerpts_of, texts_of
 from elmo_bench.runs.preparation import Prepared
 from elmo_bench.runs.selection import choose_examples, read_corpus
-from elmo_bench.runs.speed import Stopwatch
+from elmo_bench.runs.speed import Stopwatch, keep_speed
 from elmo_bench.task import AnyTask, Example
 from elmo_bench.types import DataError, Log, Words
 
@@ -59,6 +60,7 @@ def gather(config: RunConfig, prepared: Prepared, log: Log) -> Material:
     encoded = examples if config.limit else everything
     stopwatch = Stopwatch()
     if prepared.encoder is not None:
+        stopwatch.keep = partial(keep_speed, config, prepared.encoder.card)
         prepared = replace(prepared, encoder=stopwatch.time(prepared.encoder))
     layers = {split: open_layers(config, prepared, split, encoded[split], log) for split in examples}
     whole = min(len(everything["train"]), config.limit or len(everything["train"]))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import torch
@@ -25,10 +25,23 @@ class Stopwatch:
 
     tokens: int = 0
     seconds: float = 0.0
+    keep: Callable[[Stopwatch], object] = field(default=lambda _: None, compare=False)  # the first of them
 
     def time(self, found: FoundEncoder) -> FoundEncoder:
         """The same encoder; the stopwatch runs while it computes, but not while it is loaded."""
         return replace(found, load=lambda: TimedEncoder(found.load(), self))
+
+    def add(self, tokens: int, seconds: float) -> None:
+        """Count some more.
+
+        The first measurement is kept at once: a run that is killed when the store is full, and before
+        everything is kept, finds nothing to encode and to measure when it goes on.
+        """
+        is_first = self.tokens == 0
+        self.tokens += tokens
+        self.seconds += seconds
+        if is_first:
+            self.keep(self)
 
 
 class TimedEncoder:
@@ -43,8 +56,7 @@ class TimedEncoder:
         """What the encoder gives; the seconds are added to the stopwatch."""
         started = time.perf_counter()
         found = self._encoder.layers(sentences)
-        self._stopwatch.seconds += time.perf_counter() - started
-        self._stopwatch.tokens += sum(map(len, sentences))
+        self._stopwatch.add(sum(map(len, sentences)), time.perf_counter() - started)
         return found
 
 
@@ -57,12 +69,13 @@ def describe_encoder(
         dim=card.dim,
         parameters=card.parameters,
         token_bytes=token_bytes,
-        speed=_keep_speed(config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.speed", config, stopwatch),
+        speed=keep_speed(config, card, stopwatch),
     )
 
 
-def _keep_speed(path: Path, config: RunConfig, stopwatch: Stopwatch) -> EncodingSpeed | None:
+def keep_speed(config: RunConfig, card: EncoderCard, stopwatch: Stopwatch) -> EncodingSpeed | None:
     """The measurement of this run, or an earlier one if that is of more tokens; the longer one is kept."""
+    path = config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.speed"
     earlier = _read_speed(path)
     if not stopwatch.tokens or (earlier and earlier.tokens >= stopwatch.tokens):
         return earlier

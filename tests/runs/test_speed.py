@@ -5,12 +5,13 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from pathlib import Path
+from types import ModuleType
 
 import numpy as np
 import pytest
 
 from elmo_bench.encoders.protocol import EncoderCard, FoundEncoder, Layers
-from elmo_bench.runs import execution
+from elmo_bench.runs import execution, inputs
 from elmo_bench.runs.execution import run_job
 from elmo_bench.runs.speed import Stopwatch, describe_encoder
 from elmo_bench.types import Words
@@ -68,13 +69,26 @@ def test_a_run_that_is_stopped_while_it_learns_has_kept_its_measurement(
     world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """The run that resumes reads the store, and encodes nothing that could be measured."""
+    run_and_stop(world, tmp_path, monkeypatch, execution, "fit_module")
+
+
+def test_a_run_that_is_stopped_when_the_store_is_full_has_kept_a_measurement(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    run_and_stop(world, tmp_path, monkeypatch, inputs, "Material")
+
+
+def run_and_stop(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, module: ModuleType, name: str
+) -> None:
+    """Stop a run where it calls something, after it has encoded."""
 
     def stop(*_: object) -> None:
         raise RuntimeError("stopped")
 
     root = copy_cache(world, tmp_path)
     config = run_config("task=ner", "encoder=untrained", "bilm@encoder.bilm=tiny", "limit=5", root=root)
-    monkeypatch.setattr(execution, "fit_module", stop)
+    monkeypatch.setattr(module, name, stop)
     with pytest.raises(RuntimeError, match="stopped"):
         run_job(config, lambda message: None)
     assert len(list((root / "cache" / "speeds").glob("*.speed"))) == 1
