@@ -35,7 +35,7 @@ from elmo_bench.runs.environment import describe_environment
 from elmo_bench.runs.fitting import Fit, FitPlan, fit, predict
 from elmo_bench.runs.inputs import Material, build_store, gather
 from elmo_bench.runs.module import TaskModule
-from elmo_bench.runs.outcome import CHECKPOINTS, Outcome, tidy
+from elmo_bench.runs.outcome import CHECKPOINTS, Outcome, is_taken, tidy
 from elmo_bench.runs.preparation import Prepared, find_lock, prepare
 from elmo_bench.runs.speed import describe_encoder
 from elmo_bench.runs.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
@@ -61,11 +61,11 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
     directory.parent.mkdir(parents=True, exist_ok=True)
     with immediate_lock(find_lock(directory), f"{directory}: another process is executing this run"):
         remove_leftovers(directory)
-        if config.force and result.exists():
-            log(f"the earlier run is kept as {set_aside(directory)}")
-        if result.exists():
+        if is_taken(result):
             tidy(directory)
-            return Outcome("already done", read_record(result), directory)
+            if not config.force:
+                return Outcome("already done", read_record(result), directory)
+            log(f"the earlier run is kept as {set_aside(directory)}")
         with closing(build_tracker(config.tracking, directory, log)) as tracker:
             return Outcome("done", _execute(config, prepared, tracker, log), directory)
 

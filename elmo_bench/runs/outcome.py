@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -34,10 +35,18 @@ def find_outcome(config: RunConfig, log: Log) -> Outcome | None:
         return None
     directory = foresee(config, log)
     result = directory / RUN_RECORD
-    if not result.exists():
+    if not is_taken(result):
         return None
     tidy(directory)
     return Outcome("already done", read_record(result), directory)
+
+
+def is_taken(result: Path) -> bool:
+    """Whether anything stands in the place of a run's record.
+
+    A link to nowhere does, too: the run was finished, and reading its record names the damage.
+    """
+    return os.path.lexists(result)
 
 
 def tidy(directory: Path) -> None:

@@ -88,10 +88,13 @@ def test_a_sweep_goes_on_past_a_failing_job_and_says_which(root: Path) -> None:
 
 def test_force_keeps_the_earlier_run(root: Path) -> None:
     command = ("task=ner", "elmo=none", "task.settings.head.dropout=0.1", *TINY, *places(root))
+    earlier = only(list((root / "runs").glob("ner/*/result.json"))).parent
+    (earlier / "checkpoints").mkdir()  # of a process that was killed right after the record
     code, output, errors = finish(*command, "force=true")
     assert code == 0, errors
     assert "the earlier run is kept as" in output
     kept = only(list((root / "runs").glob("ner/*.1/result.json")))
+    assert not (kept.parent / "checkpoints").exists()
     first, second = (
         json.loads(kept.read_text()),
         json.loads((kept.parent.with_suffix("") / "result.json").read_text()),

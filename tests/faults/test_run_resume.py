@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 import signal
 import time
 from pathlib import Path
@@ -11,6 +12,7 @@ import pytest
 
 from elmo_bench.hashing import hash_file
 from tests.support.caches import copy_cache
+from tests.support.damage import become_dangling
 from tests.support.processes import Command, finish, places, start
 
 RUN = (
@@ -116,3 +118,16 @@ def test_a_finished_run_is_not_run_again(root: Path, uninterrupted: dict[str, ob
     assert output.startswith("already done")
     assert "  loss " not in output
     assert not (directory / "checkpoints").exists() and not list(directory.glob(".*.tmp"))
+
+
+def test_a_finished_run_whose_record_is_a_link_to_nowhere_is_not_overwritten(
+    root: Path, uninterrupted: dict[str, object]
+) -> None:
+    runs = shutil.copytree(root / "runs-uninterrupted", root / "runs-dangling")
+    (result,) = runs.glob("ner/*/result.json")
+    become_dangling(result)
+    before = {path: path.lstat().st_ino for path in result.parent.iterdir()}
+    code, _, errors = finish(*RUN, f"paths.runs={runs}", *places(root)[1:])
+    assert code == 1
+    assert f"{result}: not a record: not a file" in errors
+    assert {path: path.lstat().st_ino for path in result.parent.iterdir()} == before

@@ -10,6 +10,7 @@ killed at each of its operations, while it is written, and on a full disk; what 
 from __future__ import annotations
 
 import csv
+import ctypes
 import hashlib
 import importlib
 import json
@@ -35,6 +36,7 @@ from typing import Any
 from elmo_bench.cli.main import COMMANDS, main
 from elmo_bench.files import CHECKSUMS
 from elmo_bench.nn.compiled import cache_directory
+from elmo_bench.records import RUN_RECORD
 from tests.support.damage import (
     CONTENT,
     Damage,
@@ -54,17 +56,21 @@ WAY = {way.__name__: way for way in WAYS}
 SIZES = (0, 1, 100, 1000, 10_000)  # bytes after which a kill while writing strikes
 VOLATILE = {"seconds", "environment", "speed"}  # values that no two commands share
 RANDOM = re.compile(rb'"(__)?id(__)?": "[0-9a-z]+"')  # as W&B names the parts of a dashboard
-DIFFERING = re.compile(r"[0-9a-f]{8,}|\d+")  # hashes and indices
+DIFFERING = re.compile(r"[0-9a-f]{8,}|\d+(\.\d+)*")  # hashes, indices, and runs that are set aside
 NUMBERED = re.compile(r"^(.*-work|runs/pretraining/[^/]+)/(train|heldout)/")  # a text as numbers
+RUN_DIRECTORY = re.compile(r"^(runs/[^/]+/[0-9a-f]+-s\d+)(?=/)")
 FIGURE = re.compile(r"figures/.*(?=\.(pdf|svg))")
-AT_ONCE = re.compile(  # directories that are verified as a whole
+AT_ONCE = re.compile(  # directories that are verified as a whole, or are W&B's
     r"cache/(world/v#|models/untrained-#|vectors/[^/]+|texts/[^/]+|hub/snli/#)|cache/scale|.*/text|home/elmo_bench/[^/]+"
+    r"|.*/wandb"
 )
+WANDB = "wandb"  # a directory whose files have random names, and times in them; no result depends on them
 LOG_OF_SWEEPS = "sweeps"  # of every sweep that was started; no later command reads it
 OF_FILES = ("open", "fsync", "rename")  # the operations that make a file
 REMADE = ("cache/", "home/")  # what the project makes again by itself and never refuses
 OUTPUT, OPERATIONS = "output", "operations.json"
 PATIENCE = 600  # seconds after which a command is ended
+ADOPT_ORPHANS = 36  # PR_SET_CHILD_SUBREAPER, prctl(2)
 EVERYTHING = (  # what some commands of the campaign import
     "datasets",
     "matplotlib.backends.backend_pdf",
@@ -198,6 +204,7 @@ class Campaign:
 
     def restore(self, tree: Path) -> None:
         """Begin again with a copy of a tree."""
+        self.settle()
         shutil.rmtree(self.root, ignore_errors=True)
         self.root.with_name(FILLER).unlink(missing_ok=True)
         shutil.copytree(tree, self.root, symlinks=True)
@@ -215,6 +222,11 @@ class Campaign:
         noted = self.notes / OPERATIONS
         operations = [Operation(*one) for one in json.loads(noted.read_bytes())] if noted.exists() else []
         return Ended(code, (self.notes / OUTPUT).read_text(errors="replace"), operations)
+
+    def settle(self) -> None:
+        """Wait until W&B's processes, which go on for a while after a kill, have ended."""
+        self.shop.send(None)
+        self.seconds = self.shop.recv()
 
     @cached_property
     def shop(self) -> Connection:
@@ -278,7 +290,7 @@ class Campaign:
         for kind in sorted(self.written(name) & left.keys()):
             if made := sorted(set(left[kind]) - set(found.get(kind, ()))):
                 yield from self.damages(name, kind, chooser.choice(made), self.kept(name))
-        for kind in sorted(self.written(name) - left.keys()):
+        for kind in sorted(self.written(name) - left.keys() | self.written_by_wandb(name)):
             if (moment := self.halfway(name, kind)) is not None:
                 tree = self.killed(name, moment)
                 victim = chooser.choice(self.victims(tree)[kind])
@@ -294,13 +306,19 @@ class Campaign:
                 yield Trial(name, kind, None, way.__name__, victim, killed)
 
     def written(self, name: str) -> set[str]:
-        """The kinds of files that a scenario writes, those that it removes again included."""
+        """The kinds of files that a scenario writes: also those that it removes again, and W&B's."""
         self.finished(name)
-        return {
+        seen = {
             kind_of_file(one.path)
             for one in self.operations[name]
             if one.kind in OF_FILES and one.path and not one.path.endswith("/")
         }
+        return seen | self.written_by_wandb(name)
+
+    def written_by_wandb(self, name: str) -> set[str]:
+        """The kinds of files of W&B's own processes, whose operations are not noted."""
+        made = self.victims(self.kept(name)).keys() - self.victims(self.beginning(name)).keys()
+        return {kind for kind in made if WANDB in kind.split("/")}
 
     def halfway(self, name: str, kind: str) -> Fault | None:
         """A kill after which a file is there that finished commands remove; none if there is no such."""
@@ -309,6 +327,8 @@ class Campaign:
                 return moment
         operations = self.operations[name]
         seen = [place for place, one in enumerate(operations) if kind_of_file(one.path) == kind]
+        if not seen:
+            return None
         first, last = seen[0], seen[-1]
         for share in (1 / 2, 3 / 4, 1 / 4):
             place = first + round(share * (last - first))
@@ -327,6 +347,7 @@ class Campaign:
             self.finished(name)
             self.restore(self.beginning(name))
             self.perform(name, moment)
+            self.settle()
             shutil.copytree(self.root, tree, symlinks=True)
         return tree
 
@@ -338,6 +359,17 @@ class Campaign:
             if path.is_file() and not name.startswith(f"{BROUGHT}/") and LOG_OF_SWEEPS not in path.parts:
                 found[kind_of_file(name)].append(name)
         return found
+
+    def find_victim(self, trial: Trial, tree: Path) -> str:
+        """The file that a trial damages; another of its kind where its name is random, as W&B's are."""
+        if (tree / trial.victim).exists():
+            return trial.victim
+        return self.victims(tree)[trial.kind][0]
+
+    def find_moved(self, name: str, victim: str) -> str:
+        """Where commands leave a file that they find: force=true sets the earlier run aside, as NAME.1."""
+        moved = RUN_DIRECTORY.sub(r"\1.1", victim)
+        return moved if (self.kept(name) / moved).exists() else victim
 
     def attempt(self, trial: Trial) -> Outcome:
         """Try one thing, and keep what became of it."""
@@ -363,7 +395,8 @@ class Campaign:
         struck = first.code != 0 or self.root.with_name(FILLER).exists()
         self.root.with_name(FILLER).unlink(missing_ok=True)
         again = self.perform(name)
-        difference = compare(self.expected[name], describe(self.root))
+        self.settle()
+        difference = compare(self.expected[name], without_repetition(describe(self.root)))
         end = "survived" if struck else "not met"
         if difference and again.code == 0:
             self.execute([["store", "clean", "--outdated", *paths(self.root)]])
@@ -375,19 +408,23 @@ class Campaign:
 
     def try_damage(self, trial: Trial) -> tuple[str, str]:
         """Damage one file of a tree, then type the commands."""
-        name, victim = trial.scenario, trial.victim
-        is_found = (self.beginning(name) / victim).exists()  # before the commands are typed at all
+        name = trial.scenario
+        is_found = (self.beginning(name) / trial.victim).exists()  # before the commands are typed at all
         finished = self.beginning(name) if is_found else self.kept(name)
-        self.restore(self.killed(name, trial.killed) if trial.killed else finished)
+        tree = self.killed(name, trial.killed) if trial.killed else finished
+        victim = self.find_victim(trial, tree)
+        moved = self.find_moved(name, victim) if is_found else victim
+        self.restore(tree)
         path = self.root / victim
         WAY[trial.damage](path)
-        damaged = describe(self.root)
+        damaged = describe_below(path)
         again = self.perform(name)
-        after, expected = describe(self.root), self.expected[name]
-        others = compare(without(expected, victim), without(after, victim))
-        untouched = without(damaged, victim, invert=True) == without(after, victim, invert=True)
+        self.settle()
+        after, expected = without_repetition(describe(self.root)), self.expected[name]
+        others = compare(without(expected, moved), without(after, moved))
+        untouched = damaged in (describe_below(path), describe_below(self.root / moved))
         may_refuse = not victim.startswith(REMADE)
-        if again.code == 0 and after == expected:
+        if again.code == 0 and after in (expected, without_earlier_run(expected, trial)):
             end = "made again"
         elif again.code == 0 and not others and untouched:
             end = "not read"
@@ -445,18 +482,50 @@ def kind_of_file(name: str) -> str:
 
 def describe(root: Path) -> dict[str, str]:
     """Every path below a directory with what may not depend on how it got there."""
-    found = {}
-    for path in sorted(root.rglob("*")):
-        relative = path.relative_to(root)
-        if any(part == LOG_OF_SWEEPS or part.endswith(".lock") for part in relative.parts):
-            continue  # a lock file may stay or go
-        if path.is_symlink():
-            found[relative.as_posix()] = f"link to {path.readlink()}"
-        elif path.is_dir():
-            found[relative.as_posix()] = "directory"
-        else:
-            found[relative.as_posix()] = hashlib.sha256(constant_part(path)).hexdigest()
-    return found
+    return {
+        path.relative_to(root).as_posix(): describe_one(path)
+        for path in sorted(root.rglob("*"))
+        if is_compared(path.relative_to(root))
+    }
+
+
+def is_compared(path: Path) -> bool:
+    """Not what only people read: the logs of sweeps and of W&B. A lock file may stay or go."""
+    is_log = any(part in (LOG_OF_SWEEPS, WANDB) for part in path.parts)
+    return not is_log and not any(part.endswith(".lock") for part in path.parts)
+
+
+def describe_below(path: Path) -> dict[str, str]:
+    """The same of a path and everything below it, whatever it is."""
+    found = [one for one in (path, *path.rglob("*")) if os.path.lexists(one)]
+    return {one.relative_to(path).as_posix(): describe_one(one) for one in found}
+
+
+def describe_one(path: Path) -> str:
+    if path.is_symlink():
+        return f"link to {path.readlink()}"
+    return "directory" if path.is_dir() else hashlib.sha256(constant_part(path)).hexdigest()
+
+
+def without_repetition(tree: dict[str, str]) -> dict[str, str]:
+    """A described tree without what a run that was executed once more, after it was done, has set aside.
+
+    Someone who types a command with force=true again after it was killed just behind its record gets the run
+    twice. Only a complete copy of the run is taken away.
+    """
+    for record in [name for name in tree if name.endswith(f".2/{RUN_RECORD}")]:
+        repeated = record.removesuffix(f"/{RUN_RECORD}")
+        current = repeated.removesuffix(".2")
+        if below(tree, repeated) == below(tree, current):
+            tree = without(tree, repeated)
+    return tree
+
+
+def without_earlier_run(tree: dict[str, str], trial: Trial) -> dict[str, str]:
+    """What is expected after a run has lost its record: it is no finished run, and nothing is set aside."""
+    directory, _, name = trial.victim.rpartition("/")
+    is_lost = trial.damage == "delete" and name == RUN_RECORD
+    return without(tree, f"{directory}.1") if is_lost else tree
 
 
 def constant_part(path: Path) -> bytes:
@@ -487,12 +556,20 @@ def without_times(value: Any) -> Any:
     return [without_times(inner) for inner in value] if isinstance(value, list) else value
 
 
-def without(tree: dict[str, str], victim: str, *, invert: bool = False) -> dict[str, str]:
-    """A described tree without one path and what is below it, or only these."""
+def without(tree: dict[str, str], victim: str) -> dict[str, str]:
+    """A described tree without one path and what is below it."""
     return {
         name: content
         for name, content in tree.items()
-        if (name == victim or name.startswith(f"{victim}/")) == invert
+        if name != victim and not name.startswith(f"{victim}/")
+    }
+
+
+def below(tree: dict[str, str], directory: str) -> dict[str, str]:
+    """What is below one path of a described tree."""
+    beginning = f"{directory}/"
+    return {
+        name.removeprefix(beginning): content for name, content in tree.items() if name.startswith(beginning)
     }
 
 
@@ -526,15 +603,30 @@ def _serve(preload: tuple[str, ...], requests: Connection) -> None:
     """Execute commands in processes of their own, one after the other, until nobody asks any more."""
     for module in preload:
         importlib.import_module(module)
+    ctypes.CDLL(None).prctl(ADOPT_ORPHANS, 1)  # so that they can be waited for
     with suppress(EOFError):
         while True:
             request = requests.recv()
+            if request is None:
+                _wait_for_orphans()
+                requests.send(_used_seconds())
+                continue
             child = os.fork()
             if child == 0:
                 _execute(*request)
             _, status = os.waitpid(child, 0)
-            used = resource.getrusage(resource.RUSAGE_CHILDREN)
-            requests.send((os.waitstatus_to_exitcode(status), used.ru_utime + used.ru_stime))
+            requests.send((os.waitstatus_to_exitcode(status), _used_seconds()))
+
+
+def _wait_for_orphans() -> None:
+    with suppress(ChildProcessError):
+        while True:
+            os.wait()
+
+
+def _used_seconds() -> float:
+    used = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return used.ru_utime + used.ru_stime
 
 
 def _execute(root: Path, notes: Path, commands: list[Words], fault: Fault | None) -> None:
@@ -543,7 +635,7 @@ def _execute(root: Path, notes: Path, commands: list[Words], fault: Fault | None
     for descriptor in (1, 2):
         os.dup2(output, descriptor)
     sys.stdout, sys.stderr = (os.fdopen(descriptor, "w", closefd=False) for descriptor in (1, 2))
-    os.environ.update(ONE_THREAD, XDG_CACHE_HOME=str(root / "home"))
+    os.environ.update(ONE_THREAD, XDG_CACHE_HOME=str(root / "home"), WANDB_MODE="offline")
     signal.alarm(PATIENCE)
     shrink()
     observer = Observer(root, fault)

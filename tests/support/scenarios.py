@@ -100,6 +100,16 @@ def sweep(root: Path) -> list[Words]:
     return [["run", "-m", *RUN, "elmo=none,paper", "seed=2", *ALWAYS, *paths(root)]]
 
 
+def repeat(root: Path) -> list[Words]:
+    """A finished run once more."""
+    return [["run", *RUN, "elmo=none", "seed=3", "force=true", *ALWAYS, *paths(root)]]
+
+
+def track(root: Path) -> list[Words]:
+    """A run that W&B tracks without a server."""
+    return [["run", *RUN, "elmo=none", "seed=3", "tracking=wandb", *ALWAYS, *paths(root)]]
+
+
 def pretrain(root: Path) -> list[Words]:
     brief = [f"bilm.{word}" for word in BRIEF]
     return [["pretrain", "bilm=tiny", f"corpus={root / BROUGHT}", *brief, *ALWAYS, *paths(root)]]
@@ -286,4 +296,6 @@ SCENARIOS = {  # in the order of their first trials
     "embedding": Scenario(lambda root: [embed_text(root, "out.hdf5", *of_model(root))], ("pre-training",)),
     "hub": Scenario(read_hub, brings=bring_repository),
     "embedding with a transformer": Scenario(embed_with_transformer, ("pre-training",), bring_transformer),
+    "repeating": Scenario(repeat, ("tracking",)),
+    "tracking": Scenario(track, ("neighbours",)),
 }
