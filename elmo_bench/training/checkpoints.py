@@ -23,11 +23,13 @@ class CheckpointDirectory:
     def save(self, trainer: pl.Trainer) -> None:
         """Write the trainer's state, then drop older ones."""
         self._directory.mkdir(parents=True, exist_ok=True)
-        partial = self._directory / ".writing.tmp"  # collective: all processes take part
+        partial = self._directory / ".writing.tmp"
+        if trainer.is_global_zero:
+            remove(partial)  # what a killed process has left, or a directory or a link in its place
         try:
-            trainer.save_checkpoint(partial)
+            trainer.save_checkpoint(partial)  # collective: all processes take part
         except OSError as error:  # a full disk
-            partial.unlink(missing_ok=True)
+            remove(partial)
             final = self._directory / f"step-{trainer.global_step:09d}.ckpt"
             raise name_file(error, final) from error
         if not trainer.is_global_zero:
@@ -37,7 +39,7 @@ class CheckpointDirectory:
         move_into_place(partial, path)
         for other in self._directory.glob("step-*.ckpt"):
             if other != path:
-                other.unlink()
+                remove(other)
 
     def newest(self) -> Path | None:
         """The newest intact checkpoint; damaged ones are skipped."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 from collections.abc import Callable
 from pathlib import Path
+from typing import cast
 
 import pytest
 
@@ -20,6 +21,7 @@ from elmo_bench.runs.preparation import prepare as prepare_run
 from elmo_bench.sources import prepare
 from elmo_bench.sweep.runs import locate_run
 from elmo_bench.training.checkpoints import CheckpointDirectory
+from elmo_bench.training.lightning import pl
 from elmo_bench.types import DamagedFileError, DataError, Log
 from elmo_bench.world import WorldSize
 from tests.support.composition import run_config
@@ -122,6 +124,27 @@ def test_a_damaged_checkpoint_is_set_aside_for_the_one_before(damage: Damage, tm
         damage(second)
         assert checkpoints.newest() == first
         second.write_bytes(b"the second state")
+
+
+class Trained:
+    """A trainer that has made three steps."""
+
+    global_step, is_global_zero = 3, True
+
+    def save_checkpoint(self, path: Path) -> None:
+        path.write_bytes(b"the third state")
+
+
+@pytest.mark.parametrize("damage", DAMAGE)
+def test_a_checkpoint_is_saved_whatever_stands_in_its_way(damage: Damage, tmp_path: Path) -> None:
+    for name in (".writing.tmp", "step-000000001-0123456789abcdef.ckpt"):
+        (tmp_path / name).write_bytes(b"of a killed process")
+        damage(tmp_path / name)
+    checkpoints = CheckpointDirectory(tmp_path, lambda message: None)
+    checkpoints.save(cast(pl.Trainer, Trained()))
+    (saved,) = (path for path in tmp_path.iterdir() if not path.name.startswith(".elsewhere"))
+    assert saved == checkpoints.newest()
+    assert saved.read_bytes() == b"the third state"
 
 
 @pytest.mark.parametrize("damage", [*CONTENT, become_directory, become_dangling])
