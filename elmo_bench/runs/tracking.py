@@ -14,6 +14,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
@@ -86,6 +87,7 @@ class WandbTracker:
         self._log = log
         self._events: list[dict[str, Any]] = []  # from the beginning, in case they are needed again
         self._process: subprocess.Popen[str] | None = None
+        self._temporary = ""  # the directory of the process for temporary files
         self._mode = choose_mode()
         if self._mode == "online" and is_marked_offline():
             self._mode = "offline"
@@ -122,12 +124,14 @@ class WandbTracker:
 
     def _launch(self) -> None:
         """Start a process, and send it everything so far."""
+        self._temporary = tempfile.mkdtemp(prefix="elmo_bench-")
         self._process = subprocess.Popen(
             [sys.executable, "-P", str(Path(__file__).with_name("wandb_process.py"))],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,
             encoding="utf-8",
+            env={**os.environ, "TMPDIR": self._temporary},
             start_new_session=True,  # ctrl-C is for the run, which tells the tracker
         )
         start, *rest = self._events
@@ -159,6 +163,8 @@ class WandbTracker:
             self._process.kill()
             self._process.communicate()
             return NO_ANSWER.format(seconds=LOCAL_SECONDS)
+        finally:
+            shutil.rmtree(self._temporary, ignore_errors=True)  # of a process that was ended; see there
         if self._process.returncode == -signal.SIGALRM:
             return NO_ANSWER.format(seconds=self._seconds)
         if self._process.returncode:

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
 import sys
 import threading
@@ -24,13 +25,15 @@ Events = SimpleQueue[Mapping[str, Any] | None]  # None: there are no more
 
 def main() -> None:
     """Track one run, and end without the exit hooks of wandb."""
-    answers = _take_standard_output()
+    answers, code = _take_standard_output(), 0
     try:
         _track(_read_events(sys.stdin))
     except Exception as error:
         print(str(error) or type(error).__name__, file=answers, flush=True)
-        os._exit(1)
-    os._exit(0)
+        code = 1
+    # Exit hooks would do it. Whoever started this process does it, too, unless it was killed.
+    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+    os._exit(code)
 
 
 def _track(events: Events) -> None:

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import os
+import tempfile
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
 from elmo_bench.config import TrackingConfig
 from elmo_bench.runs import tracking
-from elmo_bench.runs.tracking import RunLabel, WandbTracker, join_sweep
+from elmo_bench.runs.tracking import RunLabel, SafeTracker, TrackingError, WandbTracker, join_sweep
+from tests.support.damage import Damage, become_dangling, empty
 from tests.support.servers import FAILURES, TrackerServer, tracker_server
 
 IMPATIENT = 1.5  # seconds; less than a server may take in earnest
@@ -120,6 +123,56 @@ def test_an_interrupted_run_leaves_no_process_behind(tmp_path: Path, monkeypatch
         process.stdout.close()
     with pytest.raises(ProcessLookupError):
         os.killpg(process.pid, 0)
+
+
+@pytest.fixture
+def temporary(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
+    """An empty directory for temporary files, with a short name: W&B opens sockets there."""
+    with tempfile.TemporaryDirectory() as directory:
+        monkeypatch.setattr(tempfile, "tempdir", directory)
+        yield Path(directory)
+
+
+@pytest.mark.parametrize("end", ["finished", "killed", "interrupted"])
+def test_no_temporary_file_of_the_tracker_is_left(
+    end: str, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    tracker = track(tmp_path / "run", [])
+    process = tracker._process
+    assert process and process.stdout
+    while not list(temporary.glob("*/*")):
+        assert process.poll() is None
+        time.sleep(0.05)
+    if end == "finished":
+        tracker.finish({"test/score": 90.0})
+    elif end == "killed":
+        process.kill()
+        process.wait()
+        with pytest.raises(TrackingError, match="its process ended with -9"):
+            tracker.finish({"test/score": 90.0})
+    else:
+        tracker.close()
+        process.wait(timeout=30)
+        process.stdout.close()
+    assert list(temporary.iterdir()) == []
+
+
+@pytest.mark.parametrize("damage", [empty, become_dangling])
+def test_what_stands_in_the_place_of_the_directory_costs_only_the_tracking(
+    damage: Damage, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("WANDB_MODE", "offline")
+    (tmp_path / "wandb").touch()
+    damage(tmp_path / "wandb")
+    said: list[str] = []
+    tracker = SafeTracker(WandbTracker(CONFIG, tmp_path, said.append), said.append)
+    tracker.start(RunLabel("of-the-test", "group", ("tag",)), {"seed": 17})
+    tracker.log({"dev": 12.5})
+    tracker.finish({"test/score": 90.0})
+    (warning,) = said
+    assert warning.startswith("warning: tracking failed and is off for this run: ")
+    assert f"{tmp_path}/wandb" in warning
 
 
 def wait_for_request(server: TrackerServer, text: str) -> None:
