@@ -13,9 +13,10 @@ from tests.conftest import PROJECT
 
 # What writes files when it is called; the functions below `files.py` and those that are handed a path.
 PRIMITIVES = {
-    "atomic_directory", "atomic_file", "atomic_path", "copyfile", "copytree", "make_once", "move_into_place",
-    "save_checkpoint", "save_file", "save_pretrained", "savefig", "savez_compressed", "scratch_directory",
-    "TemporaryDirectory", "tofile", "touch", "write_atomically", "write_bytes", "write_kept", "write_text",
+    "atomic_directory", "atomic_file", "atomic_path", "copyfile", "copytree", "make_once", "mkdtemp",
+    "move_into_place", "save_checkpoint", "save_file", "save_pretrained", "savefig", "savez_compressed",
+    "scratch_directory", "TemporaryDirectory", "tofile", "touch", "write_atomically", "write_bytes",
+    "write_kept", "write_text",
 }  # fmt: skip
 HANDED = {
     "elmo_bench.bilm.array_files.write_arrays",
@@ -177,6 +178,7 @@ TRIED_ELSEWHERE = {
     "elmo_bench.cli.vector_files._lay_out_safetensors": "the file that VectorFile.write fills",
     "elmo_bench.cli.predict.as_text": "a file below TMPDIR, which the system clears",
     "elmo_bench.runs.finetuning.make": "calls finetuning.write_text, whose files are those of the texts",
+    "elmo_bench.runs.tracking.WandbTracker._launch": "below TMPDIR: tests/faults/test_trackers.py",
     "elmo_bench.runs.tracking.mark_offline": "a server has to fail first: tests/faults/test_trackers.py",
     "elmo_bench.sweep.multirun._start": "outcome.json, as Job.__call__ writes it at the end",
     "elmo_bench.sweep.outcomes._launch_once": "outcome.json of a launcher that failed",
