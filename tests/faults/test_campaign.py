@@ -18,6 +18,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.records import RUN_RECORD
 from tests.support.campaign import (
     EVERYTHING,
     LOCK,
@@ -28,6 +29,7 @@ from tests.support.campaign import (
     describe,
     round_robin,
     table,
+    without_repetition,
 )
 from tests.support.kinds import KINDS, TRIED_ELSEWHERE, find_writers
 from tests.support.scenarios import SCENARIOS
@@ -123,6 +125,15 @@ def test_a_fault_is_noticed_by_the_campaign(campaign: Campaign) -> None:
     assert compare(expected, describe(tree)) == [another, "left over: models/.tiny-01234567.tmp"]
     record.unlink()
     assert f"missing: {record.relative_to(tree)}" in compare(expected, describe(tree))
+
+
+def test_a_run_that_was_executed_twice_is_left_out_only_if_it_is_complete() -> None:
+    run = "runs/ner/0123abcd4567-s1"
+    expected = {f"{run}/head": "new", f"{run}/{RUN_RECORD}": "new", f"{run}.1/{RUN_RECORD}": "old"}
+    twice = {f"{run}.2/head": "new", f"{run}.2/{RUN_RECORD}": "new"}
+    assert without_repetition({**expected, **twice}) == expected
+    for wrong in ({f"{run}.2/head": "old"}, {f"{run}.2/checkpoints": "directory"}):
+        assert without_repetition({**expected, **twice, **wrong}) == {**expected, **twice, **wrong}
 
 
 @pytest.mark.slow

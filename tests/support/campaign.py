@@ -425,7 +425,7 @@ class Campaign:
         untouched = damaged in (describe_below(path), describe_below(self.root / moved))
         may_refuse = not victim.startswith(REMADE)
         if again.code == 0 and after in (expected, without_earlier_run(expected, trial)):
-            end = "made again"
+            end = "not read" if WANDB in victim.split("/") else "made again"
         elif again.code == 0 and not others and untouched:
             end = "not read"
         elif again.code > 0 and path.name in again.output and untouched and may_refuse:
