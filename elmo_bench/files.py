@@ -68,7 +68,7 @@ def atomic_path(path: Path) -> Iterator[Path]:
             yield temporary
             move_into_place(temporary, path)
     except OSError as error:
-        if error.filename in (None, str(temporary)):  # otherwise the error concerns another file and names it
+        if error.filename is None or temporary.name in str(error.filename):  # otherwise it names another file
             raise name_file(error, path) from error
         raise
     finally:

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 from safetensors.numpy import save_file
 
-from elmo_bench.files import atomic_path
+from elmo_bench.files import atomic_path, scratch_directory
 from elmo_bench.types import DamagedFileError, DataError, DataMissingError
 
 Array = NDArray[np.generic]
@@ -41,8 +41,7 @@ def write_arrays(path: Path, arrays: Mapping[str, Array]) -> str:
     digest = hash_arrays(arrays)
     with atomic_path(path) as temporary:
         if path.suffix == ".safetensors":
-            contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
-            _save_safetensors(contiguous, temporary, digest)
+            _save_safetensors(arrays, temporary, digest)
         else:
             with h5py.File(temporary, "w") as file:
                 for name, array in arrays.items():
@@ -59,11 +58,15 @@ def has_arrays(path: Path, arrays: Mapping[str, Array]) -> bool:
     return hash_arrays(found) == hash_arrays(arrays)
 
 
-def _save_safetensors(arrays: dict[str, Array], path: Path, digest: str) -> None:
-    try:
-        save_file(arrays, path, metadata={"sha256": digest})
-    except SafetensorError as error:  # such as a full disk
-        raise OSError(str(error)) from error
+def _save_safetensors(arrays: Mapping[str, Array], path: Path, digest: str) -> None:
+    """Save in a directory of its own, where safetensors makes a temporary file of another name first."""
+    contiguous = {name: np.ascontiguousarray(array) for name, array in arrays.items()}
+    with scratch_directory(path.parent, path.name) as scratch:
+        try:
+            save_file(contiguous, scratch / path.name, metadata={"sha256": digest})
+        except SafetensorError as error:  # such as a full disk
+            raise OSError(str(error)) from error
+        (scratch / path.name).replace(path)
 
 
 def hash_arrays(arrays: Mapping[str, Array]) -> str:

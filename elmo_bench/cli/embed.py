@@ -155,6 +155,7 @@ def run(arguments: argparse.Namespace) -> None:
     try:
         with file.locked():
             if file.is_complete():
+                file.tidy()
                 print(f"already done: {file.path}")
                 return
             fill(job, file, arguments, words)

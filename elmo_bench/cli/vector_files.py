@@ -104,6 +104,11 @@ class VectorFile:
             )
         return True
 
+    def tidy(self) -> None:
+        """Remove the notes that a process has left which was killed after the file got its name."""
+        if is_plain_file(self._progress):
+            self._progress.unlink()
+
     def missing(self, blocks: Iterable[range]) -> list[range]:
         """The blocks that earlier jobs have not written, or that have been damaged since."""
         self._read_progress()
@@ -146,7 +151,7 @@ class VectorFile:
     def finish(self) -> None:
         """Give the complete file its name."""
         move_into_place(self._unfinished, self.path)
-        self._progress.unlink(missing_ok=True)
+        self.tidy()
 
     def read(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
         """The arrays of a complete file, block by block."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 import torch
 
+from elmo_bench.bilm import array_files
 from elmo_bench.bilm.array_files import hash_arrays, read_arrays, write_arrays
 from elmo_bench.bilm.files import export_arrays, load_bilm, save_bilm
 from elmo_bench.bilm.layout import expected_shapes, find_model, write_options
@@ -109,6 +111,24 @@ def test_an_export_that_was_killed_between_its_files_goes_on_and_overwrites_noth
     assert main(command) == 2
     assert f"{name}: there is a file already, with other content" in capsys.readouterr().err
     assert (tmp_path / name).read_bytes() == content[:-9]
+
+
+def test_what_safetensors_writes_first_is_not_left_by_a_process_that_is_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def begin(arrays: Any, path: Path, **options: Any) -> None:
+        path.with_name(".tmp4KIGxF").touch()  # as safetensors does
+        os._exit(9)
+
+    path, arrays = tmp_path / "weights.safetensors", export_arrays(_model())
+    monkeypatch.setattr(array_files, "save_file", begin)
+    if (child := os.fork()) == 0:
+        write_arrays(path, arrays)
+    assert os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]) == 9
+    assert len(list(tmp_path.rglob(".tmp4KIGxF"))) == 1
+    monkeypatch.undo()
+    write_arrays(path, arrays)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_a_flipped_bit_anywhere_in_hdf5_is_refused_by_name_or_is_in_a_value(tmp_path: Path) -> None:

@@ -240,6 +240,14 @@ def test_what_was_damaged_since_is_written_again(
     assert target.read_bytes() == one_process(own, source, name)
 
 
+def test_what_a_process_killed_at_its_end_has_left_is_removed(own: Path, tmp_path: Path) -> None:
+    source, target = write(tmp_path, corpus()), tmp_path / "out.hdf5"
+    assert run(own, source, target) == 0
+    (notes := tmp_path / "out.hdf5.part.json").write_text("{}")
+    assert run(own, source, target) == 0
+    assert not notes.exists()
+
+
 @pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
 def test_a_changed_description_of_the_values_is_written_again(own: Path, tmp_path: Path, name: str) -> None:
     source, target = write(tmp_path, [*corpus(), "fail"]), tmp_path / name
