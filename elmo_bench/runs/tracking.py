@@ -126,7 +126,7 @@ class WandbTracker:
         """Start a process, and send it everything so far."""
         self._temporary = tempfile.mkdtemp(prefix="elmo_bench-")
         self._process = subprocess.Popen(
-            [sys.executable, "-P", str(Path(__file__).with_name("wandb_process.py"))],
+            [sys.executable, "-P", str(Path(__file__).with_name("wandb_process.py")), self._temporary],
             stdin=subprocess.PIPE,
             stdout=subprocess.PIPE,
             stderr=subprocess.DEVNULL,

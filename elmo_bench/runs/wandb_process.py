@@ -24,15 +24,15 @@ Events = SimpleQueue[Mapping[str, Any] | None]  # None: there are no more
 
 
 def main() -> None:
-    """Track one run, and end without the exit hooks of wandb."""
+    """Track one run, and end without the exit hooks of wandb; the argument is a directory to remove then."""
     answers, code = _take_standard_output(), 0
     try:
         _track(_read_events(sys.stdin))
     except Exception as error:
         print(str(error) or type(error).__name__, file=answers, flush=True)
         code = 1
-    # Exit hooks would do it. Whoever started this process does it, too, unless it was killed.
-    shutil.rmtree(os.environ["TMPDIR"], ignore_errors=True)
+    # The temporary files, which exit hooks would remove. Who started this process does it if it was killed.
+    shutil.rmtree(sys.argv[1], ignore_errors=True)
     os._exit(code)
 
 
