@@ -47,7 +47,7 @@ def learning_curves(inputs: ReportInputs) -> Section:
             for corpus in inputs.corpora(sheet, task):
                 runs = inputs.of_task(sheet.on(corpus), task)
                 groups = {"without ELMo": runs.find(BASELINE), "with ELMo": runs.find(PAPER)}
-                if any(run.record.curve for seeds in groups.values() for run in seeds.values()):
+                if any(len(run.record.curve) > 1 for seeds in groups.values() for run in seeds.values()):
                     figures.append(_learning_curve(task, sheet, corpus, groups, inputs))
     about = (
         "Dev score after every epoch: the thick line is the mean over the seeds that were still "

@@ -1,4 +1,5 @@
-// Filters, sorting, and links into folded parts. Without this script the page has everything, in the paper's order.
+// Filters, sorting, links into folded parts, and cards on a narrow screen. Without this script the page has everything, in
+// the paper's order, in tables.
 "use strict";
 
 const form = document.getElementById("filters");
@@ -61,11 +62,12 @@ function filterPage() {
   form.querySelector("output").value = wanted.length ? `${rows.filter(isShown).length} of ${rows.length} rows` : "";
 }
 
+// The value that a cell has, or the number that it begins with, or its text.
 function valueOf(row, column) {
   const cell = row.cells[column];
   const text = cell.textContent.trim();
   if (cell.dataset.value) return Number(cell.dataset.value);
-  const number = Number(text.replaceAll(",", ""));
+  const number = Number.parseFloat(text.replaceAll(",", ""));
   return text === "" || text === "–" ? null : Number.isNaN(number) ? text : number;
 }
 
@@ -102,6 +104,15 @@ function makeSortable(heading) {
   heading.append(button);
 }
 
+// On a narrow screen a row becomes a card, in which every cell says what its column is.
+function makeCards(table) {
+  const headings = [...table.tHead.rows[0].cells].map((heading) => heading.textContent);
+  for (const row of table.tBodies[0].rows) {
+    [...row.cells].forEach((cell, column) => { cell.dataset.label = headings[column]; });
+  }
+  table.classList.add("cards");
+}
+
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
@@ -113,6 +124,7 @@ function openTarget() {
   target.scrollIntoView();
 }
 
+document.querySelectorAll("table:not(.confusion)").forEach(makeCards);
 form.hidden = false;
 form.addEventListener("change", filterPage);
 form.addEventListener("reset", () => setTimeout(filterPage));

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from importlib.resources import files
@@ -10,11 +11,13 @@ from pathlib import Path
 
 from markupsafe import Markup
 
-from elmo_bench.report.cells import NO_RUN
+from elmo_bench.report.cells import NO_RUN, NOTHING
 from elmo_bench.report.details import conditions_of
+from elmo_bench.report.drawings import SharedParts, drawings_of
 from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report, Section, Table
 from elmo_bench.report.published import GENERATED
 from elmo_bench.report.remarks import Said, say_once
+from elmo_bench.report.settings import group_settings
 from elmo_bench.report.templates import Filter, render_page
 
 
@@ -54,21 +57,28 @@ class Chapter:
 def write_page(report: Report, directory: Path = Path()) -> str:
     """index.html; its links to records are relative to the directory in which it will lie."""
     known = openable(report.details)
+    shared = SharedParts(drawings_of(report))
     filters: dict[str, Filter] = {
-        "drawn": Markup,  # our own SVG, whose labels `svg` has escaped
+        "drawn": shared.draw,
         "beside": lambda path: Path(os.path.relpath(path, directory)).as_posix(),
         "details": lambda runs: detail_of(runs, known),
         "unbroken": keep_together,
+        "hidden_value": hidden_value,
         "percent": lambda share: f"{100 * share:.2f}%",
     }
     chapters = tuple(divide(report.sections))
+    families = tuple(group_settings(report.details.conditions))
     return render_page(
         "page.html",
         filters,
         report=report,
         no_run=NO_RUN,
+        nothing=NOTHING,
         chapters=chapters,
         choices=list_choices(report.sections),
+        shared_parts=shared.define(),
+        families=families,
+        family_of={condition: family for family in families for condition in family.conditions},
         style=Markup(_read("page.css")),
         script=Markup(_read("page.js")),
     )
@@ -84,6 +94,18 @@ def keep_together(line: str, cell: Cell) -> str:
     if cell.kind != "detail":
         return together
     return together.replace(", +", ",\u00a0+").replace(", -", ",\u00a0-")
+
+
+def hidden_value(cell: Cell) -> str | None:
+    """What a column is sorted by, where it is not the number that the cell begins with."""
+    if cell.value is None:
+        return None
+    number = re.match(r"[+-]?[\d,]*\.?\d+", cell.text)
+    if number:
+        decimals = len(number[0].partition(".")[2])
+        if float(number[0].replace(",", "")) == round(cell.value, decimals):
+            return None
+    return f"{cell.value:.6g}"
 
 
 def openable(details: Details) -> frozenset[str]:

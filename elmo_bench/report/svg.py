@@ -1,13 +1,16 @@
 """Line charts and heat maps as SVG, written by hand: a page that carries them needs nothing else.
 
-Colours are classes, so that the page decides them for light, dark and print.
+Colours are classes, so that the page decides them for light, dark and print. A page holds hundreds of
+drawings, so what they share (fonts, widths, the size of a dot, where a text is anchored) is in its style,
+and places are whole pixels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from html import escape
+from itertools import pairwise
 from math import ceil, floor, log10
 
 WIDTH, HEIGHT = 440, 270
@@ -76,70 +79,76 @@ class Spot:
 
 def draw_lines(title: str, lines: Sequence[Line], across: Axis, up: Axis, spots: Sequence[Spot] = ()) -> str:
     """A chart with a legend; the title is what a screen reader says."""
-    parts = [*_frame(title, across, up)]
+    parts = [*_frame(across, up)]
     for line in sorted(lines, key=lambda line: not line.faint):
         places = [(_x(across, x), _y(up, y)) for x, y in line.points]
-        kind = f"line c{line.colour}" + (" faint" if line.faint else "")
-        path = " ".join(f"{x:.1f},{y:.1f}" for x, y in places)
-        parts.append(f'<polyline class="{kind}" points="{path}"/>')
+        faint = " faint" if line.faint else ""
+        parts.append(_path(f"line c{line.colour}{faint}", _steps(places)))
         if line.deviations:
-            parts += _marks(line, places, up)
+            parts.append(_marks(line, places, up))
     parts += [_spot(spot, _x(across, spot.x), _y(up, spot.y)) for spot in spots]
     legend, rows = _legend([line for line in lines if not line.faint])
     return _svg(title, WIDTH, HEIGHT + 18 * (rows - 1), [*parts, *legend])
 
 
-def _spot(spot: Spot, x: float, y: float) -> str:
+def _steps(places: Sequence[tuple[int, int]]) -> Iterator[str]:
+    """A line from point to point, each point as the distance from the one before."""
+    yield from (f"M{x} {y}" for x, y in places[:1])
+    yield from (f"l{x - left} {y - above}" for (left, above), (x, y) in pairwise(places))
+
+
+def _spot(spot: Spot, x: int, y: int) -> str:
     if spot.is_hollow:
-        place = f'x="{x - 4:.1f}" y="{y - 4:.1f}" width="8" height="8"'
+        place = f'x="{x - 4}" y="{y - 4}"'
         return f'<rect class="hollow c{spot.colour}" {place}/>'
-    return f'<circle class="dot c{spot.colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>'
+    return f'<circle class="c{spot.colour}" cx="{x}" cy="{y}"/>'
 
 
-def _frame(title: str, across: Axis, up: Axis) -> list[str]:
+def _frame(across: Axis, up: Axis) -> Iterator[str]:
     bottom, right = HEIGHT - BOTTOM, WIDTH - RIGHT
-    parts = []
-    for tick in up.ticks:
-        y = _y(up, tick)
-        parts.append(f'<line class="grid" x1="{LEFT}" x2="{right}" y1="{y:.1f}" y2="{y:.1f}"/>')
-        parts.append(f'<text class="tick" x="{LEFT - 6}" y="{y + 3.5:.1f}" text-anchor="end">{tick:g}</text>')
-    for tick in across.ticks:
-        x = _x(across, tick)
-        parts.append(f'<line class="axis" x1="{x:.1f}" x2="{x:.1f}" y1="{bottom}" y2="{bottom + 4}"/>')
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 16}" text-anchor="middle">{tick:g}</text>')
-    parts.append(f'<line class="axis" x1="{LEFT}" x2="{right}" y1="{bottom}" y2="{bottom}"/>')
-    middle = (LEFT + right) / 2
-    parts.append(
-        f'<text class="label" x="{middle:.1f}" y="{HEIGHT - 7}" '
-        f'text-anchor="middle">{escape(across.label)}</text>'
-    )
-    parts.append(
-        f'<text class="label" transform="translate(12 {(TOP + bottom) / 2:.1f}) rotate(-90)" '
-        f'text-anchor="middle">{escape(up.label)}</text>'
-    )
-    return parts
+    columns = [(_x(across, tick), tick) for tick in across.ticks]
+    rows = [(_y(up, tick), tick) for tick in up.ticks]
+    yield _path("grid", (f"M{LEFT} {y}H{right}" for y, _ in rows))
+    yield _path("axis", [f"M{LEFT} {bottom}H{right}", *(f"M{x} {bottom}v4" for x, _ in columns)])
+    yield _names("row", LEFT - 6, 3.5, (f'<text y="{y}">{tick:g}</text>' for y, tick in rows))
+    yield _names("column", 0, bottom + 16, (f'<text x="{x}">{tick:g}</text>' for x, tick in columns))
+    yield _label(across.label, (LEFT + right) / 2, HEIGHT - 7)
+    middle = (TOP + bottom) / 2
+    yield f'<text class="label" transform="translate(12 {middle:g}) rotate(-90)">{escape(up.label)}</text>'
 
 
-def _marks(line: Line, spots: Sequence[tuple[float, float]], up: Axis) -> list[str]:
+def _path(kind: str, strokes: Iterable[str]) -> str:
+    return f'<path class="{kind}" d="{"".join(strokes)}"/>'
+
+
+def _names(kind: str, x: float, y: float, texts: Iterable[str]) -> str:
+    """The names of rows or of columns, moved together to where they are written."""
+    return f'<g class="{kind}" transform="translate({x:g} {y:g})">{"".join(texts)}</g>'
+
+
+def _label(text: str, x: float, y: float) -> str:
+    return f'<text class="label" x="{x:g}" y="{y:g}">{escape(text)}</text>'
+
+
+def _marks(line: Line, spots: Sequence[tuple[int, int]], up: Axis) -> str:
     parts = []
     for (x, y), (_, value), deviation in zip(spots, line.points, line.deviations, strict=True):
         if deviation:
             ends = [_y(up, max(up.low, min(up.high, value + sign * deviation))) for sign in (-1, 1)]
-            bar = f'x1="{x:.1f}" x2="{x:.1f}" y1="{ends[0]:.1f}" y2="{ends[1]:.1f}"'
-            parts.append(f'<line class="bar c{line.colour}" {bar}/>')
-        parts.append(f'<circle class="dot c{line.colour}" cx="{x:.1f}" cy="{y:.1f}" r="3.5"/>')
-    return parts
+            parts.append(f'<path d="M{x} {ends[0]}V{ends[1]}"/>')
+        parts.append(f'<circle cx="{x}" cy="{y}"/>')
+    return f'<g class="c{line.colour}">{"".join(parts)}</g>'
 
 
 def _legend(lines: Sequence[Line]) -> tuple[list[str], int]:
     """What each line is, and the number of rows: the first is above the chart, the others below."""
-    parts, x, y, rows = [], float(LEFT), 12, 1
+    parts, x, y, rows = [], LEFT, 12, 1
     for line in lines:
-        wide = 40 + 6.4 * len(line.label)
+        wide = 40 + round(6.4 * len(line.label))
         if x > LEFT and x + wide > WIDTH + 20:
-            x, y, rows = float(LEFT), HEIGHT + 18 * (rows - 1) + 6, rows + 1
-        parts.append(f'<line class="line c{line.colour}" x1="{x:.1f}" x2="{x + 20:.1f}" y1="{y}" y2="{y}"/>')
-        parts.append(f'<text class="tick" x="{x + 25:.1f}" y="{y + 4}">{escape(line.label)}</text>')
+            x, y, rows = LEFT, HEIGHT + 18 * (rows - 1) + 6, rows + 1
+        parts.append(_path(f"line c{line.colour}", [f"M{x} {y}h20"]))
+        parts.append(f'<text x="{x + 25}" y="{y + 4}">{escape(line.label)}</text>')
         x += wide
     return parts, rows
 
@@ -183,29 +192,25 @@ def draw_dots(title: str, rows: Sequence[tuple[str, int, Sequence[float]]], labe
     bottom = STRIP * len(rows) + 6
     wide = WIDTH - NAMES - 20
 
-    def place(value: float) -> float:
-        return NAMES + axis.share(value) * wide
+    def place(value: float) -> int:
+        return round(NAMES + axis.share(value) * wide)
 
-    parts = []
-    for tick in axis.ticks:
-        x = place(tick)
-        parts.append(f'<line class="grid" x1="{x:.1f}" x2="{x:.1f}" y1="2" y2="{bottom}"/>')
-        parts.append(f'<text class="tick" x="{x:.1f}" y="{bottom + 13}" text-anchor="middle">{tick:g}</text>')
+    columns = [(place(tick), tick) for tick in axis.ticks]
+    parts = [
+        _path("grid", (f"M{x} 2V{bottom}" for x, _ in columns)),
+        _names("column", 0, bottom + 13, (f'<text x="{x}">{tick:g}</text>' for x, tick in columns)),
+    ]
     for number, (name, colour, values) in enumerate(rows):
         y = STRIP * (number + 0.5) + 3
-        parts.append(f'<text class="tick" x="0" y="{y + 4:.1f}">{escape(name)}</text>')
         middle = place(sum(values) / len(values))
-        ends = f'x1="{middle:.1f}" x2="{middle:.1f}" y1="{y - 9:.1f}" y2="{y + 9:.1f}"'
-        parts.append(f'<line class="bar c{colour}" {ends}/>')
-        parts += [
-            f'<circle class="dot faded c{colour}" cx="{place(value):.1f}" cy="{y:.1f}" r="4.5"/>'
-            for value in values
-        ]
-    middle = NAMES + wide / 2
-    parts.append(
-        f'<text class="label" x="{middle:.1f}" y="{bottom + 28}" text-anchor="middle">{escape(label)}</text>'
-    )
-    return _svg(title, WIDTH, bottom + 34, parts)
+        dots = (f'<circle cx="{place(value)}"/>' for value in values)
+        parts.append(f'<text y="{y + 4:g}">{escape(name)}</text>')
+        parts.append(_row(colour, y, [f'<path d="M{middle} -9v18"/>', *dots]))
+    return _svg(title, WIDTH, bottom + 34, [*parts, _label(label, NAMES + wide / 2, bottom + 28)])
+
+
+def _row(colour: int, y: float, parts: Iterable[str]) -> str:
+    return f'<g class="dots c{colour}" transform="translate(0 {y:g})">{"".join(parts)}</g>'
 
 
 def colour_of(number: int) -> int:
@@ -218,16 +223,14 @@ def draw_heat_map(
 ) -> str:
     """Numbers between 0 and 1 as shaded cells that carry their value; nothing where there is none."""
     wide, high, left, top = max(84, *(round(7 * len(name)) for name in columns)), 40, 74, 26
-    parts = []
-    for number, name in enumerate(columns):
-        x = left + wide * (number + 0.5)
-        parts.append(f'<text class="tick" x="{x:.1f}" y="16" text-anchor="middle">{escape(name)}</text>')
+    named = (
+        f'<text x="{left + wide * (number + 0.5):g}">{escape(name)}</text>'
+        for number, name in enumerate(columns)
+    )
+    parts = [_names("column", 0, 16, named)]
     for row, name in enumerate(rows):
         y = top + high * row
-        parts.append(
-            f'<text class="tick" x="{left - 8}" y="{y + high / 2 + 4:.1f}" '
-            f'text-anchor="end">{escape(name)}</text>'
-        )
+        parts.append(_names("row", left - 8, y + high / 2 + 4, [f"<text>{escape(name)}</text>"]))
         for column, value in enumerate(values[row]):
             parts += _heat(left + wide * column, y, wide - 3, high - 3, value)
     return _svg(title, left + wide * len(columns), top + high * len(rows), parts)
@@ -237,25 +240,21 @@ def _heat(x: int, y: int, wide: int, high: int, value: float | None) -> list[str
     if value is None:
         return []
     place = f'x="{x}" y="{y}" width="{wide}" height="{high}" rx="3"'
-    written = f'x="{x + wide / 2:.1f}" y="{y + high / 2 + 4:.1f}" text-anchor="middle"'
     strong = " strong" if value > 0.5 else ""
     return [
         f'<rect class="heat" {place} fill-opacity="{0.06 + 0.9 * value:.3f}"/>',
-        f'<text class="value{strong}" {written}>{value:.2f}</text>',
+        f'<text class="value{strong}" x="{x + wide / 2:g}" y="{y + high / 2 + 4:g}">{value:.2f}</text>',
     ]
 
 
 def _svg(title: str, width: int, height: int, parts: Sequence[str]) -> str:
-    head = (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
-        f'height="{height}" role="img" aria-label="{escape(title)}">'
-    )
-    return "\n".join([head, *parts, "</svg>"])
+    size = f'viewBox="0 0 {width} {height}" width="{width}"'
+    return "\n".join([f'<svg {size} role="img" aria-label="{escape(title)}">', *parts, "</svg>"])
 
 
-def _x(axis: Axis, value: float) -> float:
-    return LEFT + axis.share(value) * (WIDTH - LEFT - RIGHT)
+def _x(axis: Axis, value: float) -> int:
+    return round(LEFT + axis.share(value) * (WIDTH - LEFT - RIGHT))
 
 
-def _y(axis: Axis, value: float) -> float:
-    return HEIGHT - BOTTOM - axis.share(value) * (HEIGHT - BOTTOM - TOP)
+def _y(axis: Axis, value: float) -> int:
+    return round(HEIGHT - BOTTOM - axis.share(value) * (HEIGHT - BOTTOM - TOP))

@@ -198,7 +198,7 @@ def test_every_layer_has_a_row_with_its_weight_in_the_mix(layered: Path) -> None
 def test_the_layers_are_drawn_with_the_weights_of_the_mix(layered: Path) -> None:
     curves, weights = section(layered, "layers").figures
     assert curves.svg.count("<circle") == 3
-    assert curves.svg.count("<polyline") == 2  # the layers, and the height of the mix
+    assert curves.svg.count('class="line') == 3  # their legend, the layers, and the height of the mix
     assert [f">{value:.2f}<" in weights.svg for value in (0.2, 0.5, 0.3)] == [True] * 3
 
 

@@ -14,8 +14,8 @@ from elmo_bench.report.comparison import Referee
 from elmo_bench.report.details import build_details, conditions_of, tabulate_scores
 from elmo_bench.report.formats import write_markdown
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.model import ConditionDetail, Report
-from elmo_bench.report.page import Part, divide, write_page
+from elmo_bench.report.model import Cell, ConditionDetail, Report
+from elmo_bench.report.page import Part, divide, hidden_value, write_page
 from elmo_bench.report.published import Published
 from elmo_bench.report.remarks import say_once
 from tests.report.test_report import build
@@ -109,6 +109,29 @@ def test_a_gain_opens_to_both_conditions_seed_by_seed(records: Path) -> None:
     assert [row[-1] for row in pair.rows[1:]] == ["+17.50", "+12.50", "+10.00"]
 
 
+def test_the_script_names_columns_so_that_no_cell_repeats_its_heading(records: Path) -> None:
+    page = write_page(build(records))
+    body = page[page.index("<main") : page.index("<script>")]
+    assert "data-label" not in body and "dataset.label" in page
+
+
+@pytest.mark.parametrize(
+    ("cell", "hidden"),
+    [
+        (Cell(("79.30 ± 0.20", "n = 3"), value=79.2987), None),
+        (Cell(("1,234",), value=1233.6), None),
+        (Cell(("+0.5",), value=0.5), None),
+        (Cell(("12.0 % less error",), value=-12.0), "-12"),
+        (Cell(("p 0.023",), value=0.0234567), "0.0234567"),
+        (Cell(("3 of 5",)), None),
+    ],
+)
+def test_a_cell_hides_what_it_is_sorted_by_only_where_its_text_does_not_say_it(
+    cell: Cell, hidden: str | None
+) -> None:
+    assert hidden_value(cell) == hidden
+
+
 def test_links_lead_to_the_records_wherever_the_page_lies(records: Path, tmp_path: Path) -> None:
     for output in (tmp_path, tmp_path / "out" / "deep"):
         page = write_page(build(records), output)
@@ -195,3 +218,9 @@ def test_runs_that_are_not_published_have_no_details(records: Path) -> None:
     sections = build(records).sections
     nothing = ReportInputs(Published((), (), (), ()), Referee({}), {}, {})
     assert build_details(sections, nothing).conditions == ()
+
+
+def test_curves_of_a_single_epoch_are_not_drawn(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        publish(tmp_path, make_record("ner", seed, 30, ELMO, curve=[{"epoch": 1.0, "dev": 50.0}]), 30)
+    assert parts(build(tmp_path), "curves") == ()

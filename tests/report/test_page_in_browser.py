@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
@@ -116,18 +117,49 @@ def test_no_detail_overflows(browser: Any, pages: dict[str, Path], width: int) -
 
 def test_a_phone_shows_ours_before_the_papers(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["published"], 390)
-    cells = visible(browser, "#table1 tr:nth-child(3) td")
+    row = visible(browser, "#table1 tr:has(td.detail)")[0]  # one with a gain
+    cells = [cell for cell in row.find_elements("css selector", "td") if cell.is_displayed()]
     placed = sorted(cells[1:], key=lambda cell: (cell.location["y"], cell.location["x"]))
     labels = [cell.get_attribute("data-label") for cell in placed]
     assert labels[:2] == ["Here", "Gain"]
     assert labels.index("95 % interval") < labels.index("Paper") < labels.index("Paper's gain")
 
 
+def test_without_the_script_a_phone_scrolls_tables(browser: Any, pages: dict[str, Path]) -> None:
+    without = pages["small"].with_name("without.html")
+    without.write_text(re.sub("<script>.*?</script>", "", pages["small"].read_text(), flags=re.DOTALL))
+    visit(browser, without, 390)
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
+    assert texts(browser, "#table1 thead th")[:3] == ["Task", "System", "Here"]
+    visible(browser, "#table1 td.score button")[0].send_keys("\n")
+    assert len(visible(browser, ".runs")) == 1
+
+
+def test_what_drawings_share_looks_as_if_it_were_theirs(browser: Any, pages: dict[str, Path]) -> None:
+    visit(browser, pages["small"])
+    visible(browser, "#table1 td.score button")[0].send_keys("\n")
+    (shown,) = visible(browser, ".runs")
+    drawing = shown.find_elements("css selector", "svg")[1]
+    names = [use.get_attribute("href").removeprefix("#") for use in drawing.find_elements("tag name", "use")]
+    assert names
+    inlined = """
+        const [drawing, names] = arguments;
+        const places = (found) => found.map((one) => JSON.stringify(one.getBoundingClientRect()));
+        const uses = [...drawing.querySelectorAll("use")];
+        const before = places(uses);
+        const parts = names.map((name) => document.getElementById(name).cloneNode(true));
+        uses.forEach((use, number) => use.replaceWith(parts[number]));
+        return [before, places(parts)];
+    """
+    before, after = browser.execute_script(inlined, drawing, names)
+    assert before == after
+
+
 def test_filters_leave_what_was_chosen_on_the_whole_page(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["small"])
     before = len(visible(browser, "tbody > tr"))
     choose(browser, "task", "NER")
-    assert {text.partition("\n")[0] for text in texts(browser, "#table1 tbody th:not(.again)")} == {"NER"}
+    assert {text.partition("\n")[0] for text in texts(browser, "#table1 tbody .begins th")} == {"NER"}
     assert set(texts(browser, ".forest h3")) == {"NER wikigold"}
     assert "Table 9: SQuAD" not in texts(browser, "nav a")
     assert 0 < len(visible(browser, "tbody > tr")) < before
