@@ -9,7 +9,7 @@ from functools import cached_property
 from pathlib import Path
 
 from elmo_bench.data.lines import read_lines
-from elmo_bench.types import DataError, DataMissingError, Words
+from elmo_bench.types import DataError, DataMissingError, UsageError, Words
 
 SENTENCE_START = "<S>"
 SENTENCE_END = "</S>"
@@ -32,6 +32,12 @@ class TextCorpus:
                 f"{directory}: no such directory (config key corpus); expected plain or .gz files with one "
                 "tokenised sentence per line"
             )
+        for use, pattern in (("train", train), ("heldout", heldout)):
+            if not pattern or Path(pattern).is_absolute():
+                raise UsageError(
+                    f"{use}: expected names of files in the directory corpus={directory}, "
+                    f'such as {use}="{use}*", got {pattern!r}'
+                )
         found = {key: tuple(sorted(directory.glob(key))) for key in (train, heldout)}
         for use, pattern in (("train", train), ("heldout", heldout)):
             if not found[pattern]:

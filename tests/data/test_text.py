@@ -17,7 +17,7 @@ from elmo_bench.bilm.training.text import (
     fingerprint_files,
 )
 from elmo_bench.data.text import MARKERS, TargetVocabulary, TextCorpus, read_sentences
-from elmo_bench.types import DataError, DataMissingError
+from elmo_bench.types import DataError, DataMissingError, UsageError
 
 SENTENCES = [("the", "cat", "saw", "the", "dog"), ("a", "dog", "ran"), ("the", "end"), ("café", "!")]
 TEXT = "\n".join(" ".join(words) for words in SENTENCES) + "\n"
@@ -129,6 +129,9 @@ def test_the_corpus_is_found_by_patterns(shards: tuple[Path, Path], tmp_path: Pa
         TextCorpus.find(tmp_path, heldout="dev*")
     with pytest.raises(DataMissingError, match="no such directory"):
         TextCorpus.find(tmp_path / "absent")
+    for pattern in ("", str(tmp_path / "heldout.txt")):
+        with pytest.raises(UsageError, match="heldout: expected names of files in the directory"):
+            TextCorpus.find(tmp_path, heldout=pattern)
 
 
 def test_a_vocabulary_that_is_no_text_is_refused(tmp_path: Path) -> None:
