@@ -224,13 +224,25 @@ def _compare(
         f"{inputs.tasks[record.task].title} on {record.corpus}, seed by seed",
         record.condition,
         other.condition,
-        describe_condition(record, names),
-        describe_condition(other, names),
+        *tell_apart(record, other, names),
         draw_dots("Test scores of both conditions by seed", dots, f"test {metric}"),
         tuple(rows),
         _find_examples(before, after, inputs) if is_main else None,
         is_main,
     )
+
+
+def tell_apart(first: Record, second: Record, names: Mapping[str, str]) -> tuple[str, str]:
+    """Two conditions in words; where these are the same, with the settings in which they differ."""
+    words = [describe_condition(record, names) for record in (first, second)]
+    if words[0] == words[1]:
+        settings = [dict(_settings(record)) for record in (first, second)]
+        differ = [key for key in settings[0] | settings[1] if settings[0].get(key) != settings[1].get(key)]
+        words = [
+            ", ".join([said, *(f"{key} {own[key]}" for key in differ if key in own)])
+            for said, own in zip(words, settings, strict=True)
+        ]
+    return words[0], words[1]
 
 
 def _find_examples(before: Seeds, after: Seeds, inputs: ReportInputs) -> Examples | None:

@@ -11,7 +11,7 @@ import pytest
 
 from elmo_bench.catalog import list_findings
 from elmo_bench.report.comparison import Referee
-from elmo_bench.report.details import build_details, conditions_of, tabulate_scores
+from elmo_bench.report.details import build_details, conditions_of, tabulate_scores, tell_apart
 from elmo_bench.report.formats import write_markdown
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, ConditionDetail, Report
@@ -130,6 +130,18 @@ def test_a_cell_hides_what_it_is_sorted_by_only_where_its_text_does_not_say_it(
     cell: Cell, hidden: str | None
 ) -> None:
     assert hidden_value(cell) == hidden
+
+
+def test_two_conditions_of_the_same_words_are_told_apart_by_their_settings() -> None:
+    random = {"kind": "random", "dim": 50}
+    records = [
+        make_record("ner", 1, 20, ELMO, identity={"words": words}) for words in ({"kind": "none"}, random)
+    ]
+    first, second = tell_apart(*records, {})
+    assert first.endswith(", words.kind none")
+    assert second == first.replace("words.kind none", "words.kind random, words.dim 50")
+    baseline = make_record("ner", 1, 20, NONE)
+    assert tell_apart(baseline, records[1], {})[0] == "without ELMo"
 
 
 def test_links_lead_to_the_records_wherever_the_page_lies(records: Path, tmp_path: Path) -> None:
