@@ -96,13 +96,14 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
         "fitting": trained - gathered,
         "evaluating": time.perf_counter() - trained,
     }
-    # `predict` and `ensemble` need the weights; the record is written last and marks the run as done.
+    # `predict` and `ensemble` need the weights. The record is written last and marks the run as done; a run
+    # that is killed before goes on from its checkpoint, and tells its tracker everything again.
     weights = {name: value.contiguous() for name, value in module.state_dict().items()}
     write_atomically(directory / WEIGHTS, save(weights))
     record = make_record(config, prepared, material, module, fitted, scores, facts, seconds)
+    tracker.finish(summarise_run(record))
     write_record(directory / RUN_RECORD, record)
     shutil.rmtree(directory / CHECKPOINTS, ignore_errors=True)
-    tracker.finish(summarise_run(record))
     return record
 
 

@@ -11,7 +11,10 @@ from elmo_bench.catalog import list_tables
 from elmo_bench.dashboard.plan import plan_dashboard
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.series import row_scores
+from elmo_bench.runs import execution
+from elmo_bench.runs.execution import run_job
 from tests.support.caches import copy_cache
+from tests.support.composition import run_config
 from tests.support.processes import finish, places
 
 RUN = ("task=ner", "elmo=none", "limit=12", "task.training.epochs=2", "trainer.threads=1")
@@ -55,6 +58,22 @@ def test_event_files_are_what_tensorboard_reads(world: Path, tmp_path: Path, unt
     (score,) = events.Scalars(f"{scope}/test/score")
     assert score.value == pytest.approx(tracked.scores["test"][tracked.metric])
     assert_same_numbers(tracked, untracked)
+
+
+def test_the_tracker_is_told_the_end_before_the_run_counts_as_done(
+    world: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Otherwise a run that is killed in between is done, and nobody tells the tracker any more."""
+
+    def stop(*_: object) -> None:
+        raise RuntimeError("killed")
+
+    root = copy_cache(world, tmp_path)
+    monkeypatch.setattr(execution, "write_record", stop)
+    with pytest.raises(RuntimeError, match="killed"):
+        run_job(run_config(*RUN, "tracking=csv", root=root), lambda message: None)
+    (metrics,) = root.glob("runs/ner/*/csv/metrics.csv")
+    assert "trial/ner/sample/world/test/score" in metrics.read_text()
 
 
 @pytest.fixture(scope="module")

@@ -475,7 +475,8 @@ def kind_of_file(name: str) -> str:
     name = NUMBERED.sub(r"\1/text/", name)
     parts = [part if part == CHECKSUMS else DIFFERING.sub("#", part) for part in name.split("/")]
     for depth in range(len(parts) - 1):
-        if AT_ONCE.fullmatch("/".join(parts[: depth + 1])) and parts[-1] != CHECKSUMS:
+        is_apart = parts[-1] == CHECKSUMS or parts[-1].endswith(".wandb")  # what tells of the others
+        if AT_ONCE.fullmatch("/".join(parts[: depth + 1])) and not is_apart:
             return "/".join([*parts[: depth + 1], "*"])
     return "/".join(parts)
 

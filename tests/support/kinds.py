@@ -102,6 +102,7 @@ KINDS: dict[tuple[str, str], str] = {
     **_of_runs("repeating"),
     **_of_runs("tracking"),
     ("tracking", f"{RUN}/wandb/*"): "W&B, in its own process",
+    ("tracking", f"{RUN}/wandb/offline-run-#_#-#/run-#.wandb"): "W&B, in its own process",
     ("tracking", "home/wandb/*"): "W&B, in its own process",
     ("sweep", "runs/sweeps/#-#-#/#/outcome.json"): "elmo_bench.sweep.multirun.Job.__call__",
     **_of_training("pre-training", "models/tiny", f"{WORK}/tiny"),
