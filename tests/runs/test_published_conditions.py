@@ -61,7 +61,7 @@ def test_the_untrained_encoder_is_still_that_of_published_runs(choice: str, tmp_
     published = {
         record.identity["encoder_fingerprint"]
         for record in PUBLISHED.values()
-        if record.encoder == "untrained"
+        if record.encoder == "untrained_sample"
     }
     config = run_config("task=ner", *choice.split(), root=tmp_path)
     found = find_encoder(config.encoder, config.paths, config.trainer, lambda message: None)
