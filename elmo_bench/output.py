@@ -1,7 +1,7 @@
 """Standard output and standard error whose reader has gone, or whose device is full.
 
 Work goes on without them (`outlive_output`). A command that only prints ends with an error that names the
-stream (`name_output`).
+stream (`name_output`). A progress bar is sparse where the stream is a file.
 """
 
 from __future__ import annotations
@@ -13,6 +13,7 @@ from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
+SECONDS_BETWEEN_BARS = 30.0  # in a log file, where every bar stays
 TITLES = {"stdout": "standard output", "stderr": "standard error"}
 
 
@@ -100,3 +101,12 @@ def _drop(descriptor: int) -> None:
     nowhere = os.open(os.devnull, os.O_WRONLY)
     os.dup2(nowhere, descriptor)
     os.close(nowhere)
+
+
+def progress_bar(total: int, unit: str, title: str = "", **settings: Any) -> Any:
+    """How much is done of something long: in place on a terminal, rarely elsewhere."""
+    from tqdm import tqdm  # of no use to commands that are done at once
+
+    if not sys.stderr.isatty():
+        settings |= {"mininterval": SECONDS_BETWEEN_BARS, "maxinterval": SECONDS_BETWEEN_BARS}
+    return tqdm(total=total, unit=f" {unit}", desc=title or None, unit_scale=True, **settings)

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING
 from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.data.lines import read_lines
 from elmo_bench.directories import own_directories
+from elmo_bench.output import progress_bar
 from elmo_bench.types import (
     BenchError,
     BusyError,
@@ -220,8 +221,6 @@ def cut_blocks(lengths: Sequence[int]) -> tuple[list[range], list[int]]:
 
 def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, words: tuple[str, ...]) -> None:
     """Write the blocks that are missing, and note each."""
-    from tqdm import tqdm
-
     lengths, first = file.layout.lengths, file.layout.first
     blocks = [shift(block, -first) for block in job.blocks(arguments.shard)]
     missing = file.missing(blocks)
@@ -235,7 +234,7 @@ def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, words: tuple
     file.lay_out()
     total, left = sum(lengths), sum(sum(lengths[block.start : block.stop]) for block in missing)
     with (
-        tqdm(total=total, initial=total - left, unit=" tokens", unit_scale=True) as bar,
+        progress_bar(total, "tokens", initial=total - left) as bar,
         closing(written),
     ):
         for block in written:

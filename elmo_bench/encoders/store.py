@@ -15,7 +15,6 @@ import numpy as np
 import torch
 from numpy.typing import NDArray
 from torch import Tensor
-from tqdm import tqdm
 
 from elmo_bench.commands import spell_command
 from elmo_bench.config import StoredType
@@ -24,6 +23,7 @@ from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
 from elmo_bench.encoders.rows import RowFormat, Vectors
 from elmo_bench.encoders.shards import ABSENT, Part, Rows, UnitFiles, in_units, locked
+from elmo_bench.output import progress_bar
 from elmo_bench.types import BenchError, Excerpt, Log, UsageError, Words, log_to_stderr
 
 SHARD_BYTES = 64 * 2**20  # of all layers together; a shard has at least one batch of the plan
@@ -139,9 +139,7 @@ class Store:
         """The rows of the layers that are wanted of each shard, by layer, shard after shard."""
         tokens = sum(plan.shards[number].tokens for number in wanted)
         title = f"encoding with {self.card.name}"
-        with tqdm(
-            total=tokens, desc=title, unit=" tokens", unit_scale=True, disable=not self.progress, delay=1
-        ) as bar:
+        with progress_bar(tokens, "tokens", title, disable=not self.progress, delay=1) as bar:
             for number, layers in wanted.items():
                 rows = self._allocate(layers, plan.shards[number].tokens)
                 start = 0

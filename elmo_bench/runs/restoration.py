@@ -11,13 +11,13 @@ from typing import Any
 import torch
 from safetensors import SafetensorError
 from safetensors.torch import load_file
-from tqdm import tqdm
 
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.conditions import fill_in
 from elmo_bench.config import PathsConfig, RunConfig, read_config
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
+from elmo_bench.output import progress_bar
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
 from elmo_bench.runs.batches import EvaluationBatches, LayerSource, no_layers
 from elmo_bench.runs.excerpts import check_documents, texts_of
@@ -88,7 +88,10 @@ class Numbered(EvaluationBatches):
     """Batches of the run's batch size, with a progress bar if they take long."""
 
     def __iter__(self) -> Iterator[Batch]:
-        yield from tqdm(super().__iter__(), total=len(self), desc="predicting", unit=" batches", delay=1)
+        with progress_bar(len(self), "batches", "predicting", delay=1) as bar:
+            for batch in super().__iter__():
+                yield batch
+                bar.update()
 
 
 def restore(directory: Path, paths: PathsConfig, log: Log) -> Restored:

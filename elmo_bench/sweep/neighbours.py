@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any, Literal
 
 from pydantic import Field
-from tqdm import tqdm
 
 from elmo_bench import sources
 from elmo_bench.catalog import list_tasks, read_task
@@ -38,6 +37,7 @@ from elmo_bench.encoders.neighbours import (
 )
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.hashing import hash_file_once, hash_files, hash_value
+from elmo_bench.output import progress_bar
 from elmo_bench.plugins import load_reader
 from elmo_bench.records import Context, ContextNeighbours, ContextRank, NeighboursRecord, write_record
 from elmo_bench.runs.environment import describe_environment
@@ -248,9 +248,7 @@ def search(
     """Go through the corpus once, with a progress bar."""
     question, encoder = prepared.question, prepared.encoder
     around: list[Neighbourhood] = []
-    with tqdm(
-        total=tokens, desc=f"encoding with {encoder.card.name}", unit=" tokens", unit_scale=True
-    ) as bar:
+    with progress_bar(tokens, "tokens", f"encoding with {encoder.card.name}") as bar:
         for read, so_far in find_neighbours(
             encoder.load(),
             prepared.corpus.read(),

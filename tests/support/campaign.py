@@ -364,7 +364,9 @@ class Campaign:
         """The file that a trial damages; another of its kind where its name is random, as W&B's are."""
         if (tree / trial.victim).exists():
             return trial.victim
-        return self.victims(tree)[trial.kind][0]
+        found = self.victims(tree)[trial.kind]
+        assert found, f"{trial}: no such file then; another commit may have other operations"
+        return found[0]
 
     def find_moved(self, name: str, victim: str) -> str:
         """Where commands leave a file that they find: force=true sets the earlier run aside, as NAME.1."""

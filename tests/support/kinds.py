@@ -156,6 +156,7 @@ KINDS: dict[tuple[str, str], str] = {
     },
     ("report", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
     ("findings", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
+    ("summary", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
     ("summary", "gains.svg"): "elmo_bench.cli.summary.print_gains",
     **{
         ("preparing", f"local/conll#/{split}.conll"): "elmo_bench.sources.joining.join"
