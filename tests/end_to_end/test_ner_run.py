@@ -88,8 +88,10 @@ def test_a_sweep_goes_on_past_a_failing_job_and_says_which(root: Path) -> None:
 
 def test_force_keeps_the_earlier_run(root: Path) -> None:
     command = ("task=ner", "elmo=none", "task.settings.head.dropout=0.1", *TINY, *places(root))
-    earlier = only(list((root / "runs").glob("ner/*/result.json"))).parent
-    (earlier / "checkpoints").mkdir()  # of a process that was killed right after the record
+    code, output, errors = finish(*command)
+    assert code == 0, errors
+    (printed,) = re.findall(r"(\S+)/result\.json", output)
+    (Path(printed) / "checkpoints").mkdir()  # of a process that was killed right after the record
     code, output, errors = finish(*command, "force=true")
     assert code == 0, errors
     assert "the earlier run is kept as" in output
