@@ -50,6 +50,9 @@ def test_the_data_of_all_tables_are_the_golden_ones(report: Report) -> None:
     assert write_csv(report) == GOLDEN.read_text(encoding="utf-8")
 
 
+TABLE_PARTS = ("table", "tbody", "tr", "td", "th")
+
+
 class PageReader(HTMLParser):
     """The tables of a page that have a caption, and the outline around them; those of details have none."""
 
@@ -67,6 +70,7 @@ class PageReader(HTMLParser):
 
     def handle_starttag(self, tag: str, attributes: list[tuple[str, str | None]]) -> None:
         values = dict(attributes)
+        self.end_cell(tag)
         if tag == "section":
             self.sections.append(values["id"] or "")
         elif tag == "table":
@@ -84,10 +88,19 @@ class PageReader(HTMLParser):
             self.opened.append("cell")
 
     def handle_endtag(self, tag: str) -> None:
-        if tag in ("caption", "tbody"):
-            self.opened.remove(tag)
-        elif tag in ("td", "th") and "cell" in self.opened:
+        self.end_cell(tag)
+        closed = {"caption": "caption", "table": "tbody"}.get(
+            tag
+        )  # the end tag of a body may be left out, too
+        self.opened = [one for one in self.opened if one != closed]
+
+    def end_cell(self, tag: str) -> None:
+        """The end tag of a cell may be left out: what comes next of the table ends it."""
+        if tag in TABLE_PARTS and "cell" in self.opened:
             self.opened.remove("cell")
+            self.every[-1][-1][-1] = self.every[-1][-1][-1].strip() or shown(
+                NOTHING
+            )  # which the style writes
 
     def handle_data(self, data: str) -> None:
         if "caption" in self.opened:
