@@ -89,18 +89,15 @@ class PageReader(HTMLParser):
 
     def handle_endtag(self, tag: str) -> None:
         self.end_cell(tag)
-        closed = {"caption": "caption", "table": "tbody"}.get(
-            tag
-        )  # the end tag of a body may be left out, too
+        closed = {"caption": "caption", "table": "tbody"}.get(tag)  # a body, too, may have no end tag
         self.opened = [one for one in self.opened if one != closed]
 
     def end_cell(self, tag: str) -> None:
         """The end tag of a cell may be left out: what comes next of the table ends it."""
         if tag in TABLE_PARTS and "cell" in self.opened:
             self.opened.remove("cell")
-            self.every[-1][-1][-1] = self.every[-1][-1][-1].strip() or shown(
-                NOTHING
-            )  # which the style writes
+            # The style writes the dash of an empty cell.
+            self.every[-1][-1][-1] = self.every[-1][-1][-1].strip() or shown(NOTHING)
 
     def handle_data(self, data: str) -> None:
         if "caption" in self.opened:
