@@ -112,9 +112,8 @@ class VectorFile:
     def missing(self, blocks: Iterable[range]) -> list[range]:
         """The blocks that earlier jobs have not written, or that have been damaged since."""
         self._read_progress()
-        there = {
-            line for block in self._written for line in block
-        }  # an earlier job may have had other blocks
+        # An earlier job may have had other blocks.
+        there = {line for block in self._written for line in block}
         return [block for block in blocks if not there.issuperset(block)]
 
     def lay_out(self) -> None:
