@@ -64,7 +64,7 @@ class Composer:
         try:
             return OverridesParser.create(config_loader=self.loader).parse_overrides(list(words))
         except OverrideParseException as error:
-            raise UsageError(f"{error.override}: expected KEY=VALUE, such as task=ner") from None
+            raise UsageError(f"{error.override}: expected {_expected(error.override)}") from None
 
     def refuse_repeated(self, words: Sequence[str]) -> None:
         """Raise UsageError if a key is given two values, of which Hydra would take the last in silence."""
@@ -250,6 +250,13 @@ def quote(word: str) -> str:
     # A backslash escapes only a quotation mark, and then itself too.
     escaped = re.sub(r"(\\+)$", r"\1\1", re.sub(r"(\\*)'", r"\1\1\\'", word))
     return f"'{escaped}'"
+
+
+def _expected(word: str) -> str:
+    """What a word that Hydra's grammar does not know should look like."""
+    if word.count("=") < 2:
+        return "KEY=VALUE, such as task=ner"
+    return "quotes around a value that has = in it, such as \"KEY=['task=ner','seed=1']\""
 
 
 def _resolve(composed: DictConfig) -> dict[str, Any]:
