@@ -413,6 +413,13 @@ def test_a_gain_may_be_over_another_row_than_the_baseline(tmp_path: Path) -> Non
     assert row(found, "Coref", "input only")["Gain"].kind == "nothing"  # there is no baseline
 
 
+def test_an_encoder_that_reads_documents_is_compared_with_one_that_reads_sentences(tmp_path: Path) -> None:
+    for context, right in (({}, 28), ({"encoder_context": "document"}, 30)):
+        publish(tmp_path, make_record("coref", 1, right, {**ELMO, **context}), right)
+    documents = row(table(build(tmp_path), "context"), "Coref", "documents")
+    assert documents["Gain"].value == pytest.approx(5.0)
+
+
 def test_a_row_of_the_paper_stands_only_where_the_paper_has_the_task(records: Path) -> None:
     found = table(build(records), "table2")
     paper = found.columns.index("Paper")
