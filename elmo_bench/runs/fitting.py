@@ -106,6 +106,8 @@ def predict(module: TaskModule, batches: EvaluationBatches, trainer: TrainerConf
 
 def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epochs: int) -> pl.Trainer:
     """A Lightning trainer without side effects of its own: no logger, no files, no tips."""
+    # Lightning's `deterministic=True` would set the same and import torch.compile, for a second.
+    torch.set_deterministic_debug_mode("error" if config.accelerator == "cpu" else "default")
     with quiet_lightning(), keep_handlers():
         return pl.Trainer(
             accelerator=config.accelerator,
@@ -118,7 +120,6 @@ def build_trainer(config: TrainerConfig, callbacks: list[pl.Callback], max_epoch
             enable_model_summary=False,
             enable_progress_bar=False,
             num_sanity_val_steps=0,
-            deterministic=config.accelerator == "cpu",
         )
 
 

@@ -1,4 +1,4 @@
-"""Lightning is imported without every metric of torchmetrics, of which a task can still use all."""
+"""Lightning is imported without all of torchmetrics and without torch.compile, which a task can still use."""
 
 from __future__ import annotations
 
@@ -29,6 +29,42 @@ def test_training_imports_no_metrics_and_a_task_may_use_them() -> None:
     assert done.stdout == "[]\n0.5 accuracy\n", done.stderr
 
 
+def test_training_imports_no_compiler_and_a_task_may_use_it() -> None:
+    done = subprocess.run([sys.executable, "-c", COMPILER], cwd=PROJECT, capture_output=True, text=True)
+    assert done.stdout == "False False False\nTrue\nFalse True\nTrue torch._dynamo.decorators\n", done.stderr
+
+
+def test_a_whole_run_imports_no_compiler(world: Path, tmp_path: Path) -> None:
+    paths = [f"paths.cache={world / 'cache'}", f"paths.runs={tmp_path}"]
+    done = subprocess.run([sys.executable, "-c", FIT, *paths], cwd=PROJECT, capture_output=True, text=True)
+    assert done.returncode == 0, done.stderr
+
+
+COMPILER = """
+import sys
+from elmo_bench.training.lightning import pl
+import torch
+from lightning_fabric.wrappers import OptimizedModule
+layer = torch.nn.Linear(2, 1)
+optimiser = torch.optim.Adam(layer.parameters(), fused=True)
+layer(torch.ones(2)).sum().backward()
+optimiser.step()
+print("torch._dynamo.eval_frame" in sys.modules, "sympy" in sys.modules, isinstance(layer, OptimizedModule))
+compiled = torch.compile(layer, backend="eager")
+assert torch.equal(compiled(torch.ones(2)), layer(torch.ones(2)))
+print("torch._dynamo.eval_frame" in sys.modules)
+print(isinstance(layer, OptimizedModule), isinstance(compiled, OptimizedModule))
+print(torch._dynamo.OptimizedModule is type(compiled), torch._dynamo.disable.__module__)
+optimiser.step()
+"""
+FIT = """
+import sys
+from elmo_bench.cli.main import main
+assert main(["run", "task=ner", "elmo=none", "words=random", "debug=fast", *sys.argv[1:]]) == 0
+assert "torch._dynamo.eval_frame" not in sys.modules
+"""
+
+
 @pytest.fixture
 def package(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
     """A package whose body says that it is executed."""
@@ -50,6 +86,14 @@ def test_the_body_is_executed_when_another_name_is_asked_for(package: str) -> No
     assert module.One is one is import_module(f"{package}.part").One
     with pytest.raises(AttributeError):
         module.absent  # noqa: B018
+
+
+def test_the_body_is_executed_before_a_module_of_the_package(package: str) -> None:
+    put_off(package, {}, log="ours")
+    module, part = import_module(package), import_module(f"{package}.part")
+    assert module.body == "executed"
+    assert module.One is part.One  # executed once
+    assert part.__spec__ is not None and part.__spec__.loader is part.__loader__
 
 
 def test_a_package_with_other_modules_is_imported_as_always(package: str) -> None:
