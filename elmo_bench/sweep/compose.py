@@ -139,10 +139,14 @@ class Composer:
     def _without_null(self, name: str, override: Override) -> str:
         """Translate GROUP=null to ~GROUP, the form that Hydra knows; drop it if null is the default."""
         word, group = override.input_line or "", override.key_or_group
-        is_null = not override.is_delete() and not override.is_sweep_override() and override.value() is None
-        if not is_null or not self.is_group(override):
+        if override.is_delete() or override.is_sweep_override() or not self.is_group(override):
             return word
-        return "" if group == REQUIRED.get(name) else f"~{group}"
+        value = override.value()
+        if value is None:
+            return "" if group == REQUIRED.get(name) else f"~{group}"
+        if not isinstance(value, str | list):  # debug=true
+            raise UsageError(f"{word}: there is no such choice (there are: {', '.join(self.choices(group))})")
+        return word
 
     def _read_twin(self, override: Override) -> list[str]:
         """The overrides that encoder=untrained_NAME stands for; none where it stands for itself."""

@@ -88,6 +88,8 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner", "seed=1", "-m", "++seed=2,3"), "seed=1 ++seed=2,3: expected one of them"),
         (("task=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes the biLM"),
         (("task=",), "task=: there is no such choice"),
+        (("task=ner", "debug=true"), "debug=true: there is no such choice (there are: fast)"),
+        (("-m", "task=ner", "elmo=1,none"), "elmo=1: there is no such choice (there are: "),
         (("task=ner", "~task.elmo.where"), "task.elmo.where: a value is needed (elmo.where reads it)"),
         (("-m", "+experiment=tabel1"), "experiment=tabel1: there is no such choice; did you mean 'table1'?"),
         (("-m", "task=ner", "seed=interval(1,2)"), "expected values to try, separated by commas"),
