@@ -46,10 +46,7 @@ from elmo_bench.sweep.compose import compose
 PROJECT = Path(__file__).parents[1]
 EARLIER = "c0ab718"
 TASKS = ("srl", "snli", "squad", "coref", "ner")
-LAYERS = {
-    "open": (3, 256),
-    "paper": (3, 1024),
-}  # of small_open and of the original biLM: how many, dimensions
+LAYERS = {"open": (3, 256), "paper": (3, 1024)}  # of small_open, of the original biLM: number, dimensions
 BUCKETED_BEFORE = {"open": ("snli", "squad", "sst5"), "paper": ("squad", "sst5")}
 DEV_BATCHES = 12  # at most, in one evaluation
 SQUARE = 2048  # rows of the product that measures the limit

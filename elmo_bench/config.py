@@ -106,9 +106,8 @@ class RowConfig(Config):
     """One row of a table: a number of the paper, the runs of one condition, or both."""
 
     label: str = ""  # default: the paper's key
-    paper: str | None = (
-        None  # key in the paper's table, or TABLE/KEY or a longer path to another table's number
-    )
+    # Key in the paper's table, or TABLE/KEY or a longer path to another table's number.
+    paper: str | None = None
     elmo: Literal["none"] | dict[str, Any] | None = None  # settings that differ from the task's defaults
     words: Literal["usual", "none", "any"] = "usual"  # word vectors; any: all but none
     settings: dict[str, Any] = Field(default_factory=dict)  # of the task, dotted, where not the usual ones
@@ -119,18 +118,15 @@ class RowConfig(Config):
     paper_gain: str | None = None  # path to a gain that the paper prints without the numbers behind it
 
 
+TableKind = Literal[
+    "scores", "sample_efficiency", "layer_weights", "neighbours", "perplexities", "encoders", "layers"
+]
+
+
 class TableConfig(Config):
     """How the report shows the runs of an experiment (`hydra.sweeper.table` of its file)."""
 
-    kind: Literal[
-        "scores",
-        "sample_efficiency",
-        "layer_weights",
-        "neighbours",
-        "perplexities",
-        "encoders",
-        "layers",
-    ] = "scores"
+    kind: TableKind = "scores"
     position: float = 100  # in the report: lowest first
     title: str
     about: str = ""  # the question that the table answers, in words
@@ -142,9 +138,7 @@ class TableConfig(Config):
     tasks: tuple[str, ...] = ()  # default: those that the experiment sweeps
     statistics: dict[str, str] = Field(default_factory=dict)  # label: score, instead of the task's metric
     least: int = 1  # training examples of a point; by default what the experiment has as data.least
-    by_source: dict[str, str] = Field(
-        default_factory=dict
-    )  # experiments that fill the table on other sources
+    by_source: dict[str, str] = Field(default_factory=dict)  # experiments that fill it on other sources
 
 
 Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]
@@ -226,9 +220,8 @@ class WordsConfig(Config):
 
     kind: Literal["file", "random", "none"]
     file: Path | None = None
-    beside: Path | None = (
-        None  # a second file, below the directory of the first: both vectors of a word, joined
-    )
+    # A second file, below the directory of the first: both vectors of a word, joined.
+    beside: Path | None = None
     dim: int = Field(default=0, ge=0)  # of random vectors; a file decides its own dimension
     trainable: bool
     get: dict[str, str] = Field(default_factory=dict)  # instructions to obtain a file, by its name
@@ -314,9 +307,8 @@ StoredType = Literal["float16", "float32", "int8"]
 class StoreConfig(Config):
     mode: Literal["disk", "ram", "off"]
     dtype: StoredType
-    layers: Literal["read", "all"] | tuple[int | Literal["last"], ...] = (
-        "read"  # stored by a run that encodes
-    )
+    # Those that a run stores when it encodes.
+    layers: Literal["read", "all"] | tuple[int | Literal["last"], ...] = "read"
 
 
 class TrainerConfig(Config):

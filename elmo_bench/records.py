@@ -110,9 +110,8 @@ class Record(Sealed):
     left_out: dict[str, dict[str, int]] = {}  # contents of the files not used, such as pairs without a label
     curve: list[dict[str, float]]  # one row per epoch
     best_epoch: float | None
-    stopped: Literal["patience", "cap", "one pass"] | None = (
-        None  # why training ended; unknown in older records
-    )
+    # Why training ended; unknown in older records.
+    stopped: Literal["patience", "cap", "one pass"] | None = None
     slope: float | None = None  # of dev over the last evaluations, in points per evaluation
     updates: int | None = None
     notes: list[str] | None = None  # what captions say of corpus and settings; older records do not have it

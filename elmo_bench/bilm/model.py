@@ -176,9 +176,8 @@ class ProjectedLstm(nn.Module):
         self.input_weight = nn.Parameter(torch.zeros(4 * cell_dim, dim))  # W
         self.state_weight = nn.Parameter(torch.zeros(4 * cell_dim, dim))  # U
         self.bias = nn.Parameter(torch.zeros(4 * cell_dim))  # b
-        self.projection_weight = (
-            nn.Parameter(torch.zeros(dim, cell_dim)) if options.has_state_projection else None  # W_P
-        )
+        has_projection = options.has_state_projection
+        self.projection_weight = nn.Parameter(torch.zeros(dim, cell_dim)) if has_projection else None  # W_P
         forget_offset = torch.zeros(4 * cell_dim)
         forget_offset[cell_dim : 2 * cell_dim] = 1.0
         self.register_buffer("forget_offset", forget_offset, persistent=False)

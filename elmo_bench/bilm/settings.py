@@ -63,9 +63,8 @@ class BatchConfig(Config):
 
     kind: Literal["sentences", "streams"]
     tokens: int = Field(default=4096, ge=1)  # sentences: predictions of one direction
-    longest: None = (
-        None  # no sentence is cut; the key stays in identities, so that earlier models keep theirs
-    )
+    # No sentence is cut. The key stays in identities, so that earlier models keep theirs.
+    longest: None = None
     rows: int = Field(default=128, ge=1)  # streams
     window: int = Field(default=20, ge=1)  # streams
 
@@ -82,10 +81,6 @@ class DescentConfig(Config):
     loss_scale: float = Field(default=1.0, gt=0)  # of the loss whose gradient is taken and clipped
 
 
-def is_none(value: object) -> bool:
-    return value is None
-
-
 class BilmConfig(Config):
     """One file of conf/bilm."""
 
@@ -100,7 +95,7 @@ class BilmConfig(Config):
     steps: int | None = Field(default=None, ge=1)  # or this
     # Training stops after so many rows of the curve without a new best, but not within the first epoch.
     # Without patience, as for most models, the key is left out of dumps and so of identities.
-    patience: int | None = Field(default=None, ge=1, exclude_if=is_none)
+    patience: int | None = Field(default=None, ge=1, exclude_if=lambda rows: rows is None)
     products: Literal["float32", "bfloat16", "auto"] = "float32"  # auto: bfloat16 where the processor has it
     # fast: the character network as one product in the type of `products`, and oneDNN's products in float32.
     # Last bits differ. Older models had plain, which is left out of dumps and so of identities.

@@ -23,9 +23,8 @@ INSIDE_WORDS = (("\\/", "/"), ("\\*", "*"))
 STRAIGHT = str.maketrans({"‘": "'", "’": "'", "“": '"', "”": '"', "„": '"', "«": '"', "»": '"', "`": "'"})
 
 CHUNK = re.compile(r"\S+")
-SHORTENED = re.compile(
-    r"['’](?:\d\ds?|s|re|ve|ll|d|m|em|til|cause|tis|twas|n|t)(?!\w)", re.IGNORECASE
-)  # '90s
+# '90s, 's, 'twas
+SHORTENED = re.compile(r"['’](?:\d\ds?|s|re|ve|ll|d|m|em|til|cause|tis|twas|n|t)(?!\w)", re.IGNORECASE)
 WHOLE = re.compile(
     SHORTENED.pattern
     + r"""

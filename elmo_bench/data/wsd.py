@@ -12,13 +12,8 @@ from elmo_bench.data.lines import decode_line, fault, open_bytes, read_lines, re
 from elmo_bench.types import DataError, Words
 
 PARTS_OF_SPEECH = {"NOUN": "n", "VERB": "v", "ADJ": "a", "ADV": "r"}
-SENSE_TYPES = {
-    "1": "n",
-    "2": "v",
-    "3": "a",
-    "4": "r",
-    "5": "a",
-}  # 5: adjective satellites count as adjectives
+# WordNet's numbers of parts of speech; 5 are adjective satellites, which count as adjectives.
+SENSE_TYPES = {"1": "n", "2": "v", "3": "a", "4": "r", "5": "a"}
 PARENTS = {"corpus": "", "text": "corpus", "sentence": "text", "wf": "sentence", "instance": "sentence"}
 
 

@@ -49,7 +49,7 @@ def chosen_layer(choice: Chosen, kept: Sequence[int]) -> int | None:
         return choice
     raise UsageError(
         f"elmo.layers={choice} does not exist: this encoder has {spell_layers(kept)}; "
-        f"give all, last or one of these indices"
+        "give all, last or one of these indices"
     )
 
 

@@ -172,7 +172,7 @@ def _write(path: Path, *parts: bytes | memoryview) -> None:
 def _unwritable(path: Path, error: OSError) -> BenchError:
     return BenchError(
         f"{path} could not be written ({error.strerror}); what is already in the store is intact. "
-        f"Free some space, choose another directory with paths.cache=DIR, or run with store.mode=off"
+        "Free some space, choose another directory with paths.cache=DIR, or run with store.mode=off"
     )
 
 

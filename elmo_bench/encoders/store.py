@@ -132,7 +132,7 @@ class Store:
         if not self.formats[layer].pack(vectors, rows):
             raise BenchError(
                 f"{self.card.name} gives values that {self.dtype} cannot hold for {' '.join(words)[:80]!r}; "
-                f"try store.dtype=float32"
+                "try store.dtype=float32"
             )
 
     def _encode_shards(self, plan: Plan, wanted: Wanted) -> Iterator[dict[int, Rows]]:
@@ -330,7 +330,7 @@ class Unit:
         if position is None:
             raise BenchError(
                 f"the store was not opened for the text {' '.join(excerpt.text)[:80]!r}; "
-                f"open it with every text of the file"
+                "open it with every text of the file"
             )
         for form, rows, vectors in zip(self.formats, self._blocks(position), target, strict=True):
             form.unpack(rows[excerpt.start : excerpt.stop], vectors)

@@ -51,9 +51,8 @@ def count_arguments(gold: Sequence[Chunk], predicted: Sequence[Chunk]) -> Counts
 def join_pieces(chunks: Iterable[Chunk]) -> list[Argument]:
     """Arguments from phrases: C-X continues the last X before it, or is an X itself if there is none."""
     ordered = sorted(chunks, key=lambda chunk: (chunk.start, -chunk.end))
-    phrases = {
-        (chunk.start, chunk.end): chunk for chunk in ordered
-    }  # of equal boundaries the inner one is kept
+    # Of phrases with equal boundaries the inner one is kept.
+    phrases = {(chunk.start, chunk.end): chunk for chunk in ordered}
     arguments: list[Argument] = []
     latest: dict[str, Argument] = {}
     for phrase, inside in zip(phrases.values(), _direct_parts(list(phrases)), strict=True):

@@ -100,11 +100,9 @@ def strongest_features(words: Tensor, width: int, vectors: nn.Module, filters: n
     real = words != 0
     windows = around.unfold(1, width, 1)[real]  # (real characters, width)
     seen = vectors(windows).flatten(1)  # (real characters, width * dim)
-    features = torch.relu(
-        multiply_with_gradient(seen, filters.weight, filters.bias)
-    )  # (real characters, filters)
+    sums = multiply_with_gradient(seen, filters.weight, filters.bias)  # (real characters, filters)
     # a word without characters, which is padding, takes the initial value
-    return torch.segment_reduce(features, "max", lengths=real.sum(1), initial=0.0)  # (words, filters)
+    return torch.segment_reduce(torch.relu(sums), "max", lengths=real.sum(1), initial=0.0)  # (words, filters)
 
 
 def distinct_rows(rows: Tensor) -> tuple[Tensor, Tensor]:

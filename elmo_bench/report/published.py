@@ -84,9 +84,7 @@ class Wanted:
     words: Literal["usual", "none", "any"] = "usual"
     fraction: float | None = None  # of the training set; None: as the size prescribes
     limit: int | None = None  # of the training examples
-    settings: Mapping[str, Any] = field(
-        default_factory=dict
-    )  # of the task, dotted, that are not the usual ones
+    settings: Mapping[str, Any] = field(default_factory=dict)  # of the task, dotted; not the usual ones
 
     def fits(self, record: Record) -> bool:
         """Whether a run has these settings of the task and of ELMo, whose defaults stand in the record."""

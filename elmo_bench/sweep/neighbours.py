@@ -115,9 +115,7 @@ class Sentences:
     name: str
     sha256: str
     read: Callable[[], Iterator[Words]]
-    named: Callable[[], Iterator[tuple[str, Words]]] | None = (
-        None  # every sentence with its id, if it has one
-    )
+    named: Callable[[], Iterator[tuple[str, Words]]] | None = None  # every sentence with its id, if any
 
 
 @dataclass(frozen=True)

@@ -147,9 +147,8 @@ class Reader:
 
     def __init__(self, arrays: Mapping[str, Tensor]) -> None:
         bias = arrays["rnn.bias_ih_l0"] + arrays["rnn.bias_hh_l0"]
-        self._table = (
-            arrays["encoder.weight"] @ arrays["rnn.weight_ih_l0"].T + bias
-        )  # (characters, 4 * hidden)
+        entered = arrays["encoder.weight"] @ arrays["rnn.weight_ih_l0"].T
+        self._table = entered + bias  # (characters, 4 * hidden)
         self._product = make_product(arrays["rnn.weight_hh_l0"], None, "none", ROWS)
         self._hidden = arrays["rnn.weight_hh_l0"].shape[1]
 

@@ -47,9 +47,9 @@ def _written(folder: Path) -> Path:
     "options",
     [
         OPTIONS,
-        BilmOptions(
-            character_dim=3, filters=((1, 6),), highways=0, layers=1, cell_dim=7, projection_dim=6
-        ),  # no token projection
+        # no token projection
+        BilmOptions(character_dim=3, filters=((1, 6),), highways=0, layers=1, cell_dim=7, projection_dim=6),
+        # no state projection, no clips
         BilmOptions(
             character_dim=3,
             filters=((1, 4),),
@@ -61,7 +61,7 @@ def _written(folder: Path) -> Path:
             cell_clip=None,
             projection_clip=None,
             use_skip_connections=False,
-        ),  # no state projection, no clips
+        ),
     ],
 )
 def test_model_to_hdf5_to_safetensors_to_model_is_exact(tmp_path: Path, options: BilmOptions) -> None:

@@ -112,9 +112,8 @@ def test_p_counts_one_more_than_was_drawn_and_has_both_sides() -> None:
     assert found.p() == pytest.approx(2 * 2 / 10)
     assert found.p(9.0) == pytest.approx(2 * 1 / 10)
     assert found.one_sided(0.0, above=True) == pytest.approx(2 / 10)
-    assert found.one_sided(0.0, above=False) == pytest.approx(
-        1.0, abs=1e-3
-    )  # Student's share is larger than 9/10
+    # Student's share is larger than 9/10
+    assert found.one_sided(0.0, above=False) == pytest.approx(1.0, abs=1e-3)
     wide = Estimate(4.0, 4.0, inf, "examples", 1, np.full(99, 4.0))
     assert wide.p() == pytest.approx(2 * stats.norm.sf(1))
 

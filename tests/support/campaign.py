@@ -148,9 +148,8 @@ class Campaign:
     expected: dict[str, dict[str, str]] = field(default_factory=dict)
     operations: dict[str, list[Operation]] = field(default_factory=dict)
     commands: dict[str, list[Words]] = field(default_factory=dict)
-    moments: dict[str, list[Fault]] = field(
-        default_factory=lambda: defaultdict(list)
-    )  # of kills, by scenario
+    # Of kills, by scenario.
+    moments: dict[str, list[Fault]] = field(default_factory=lambda: defaultdict(list))
 
     @property
     def root(self) -> Path:

@@ -21,11 +21,8 @@ ANN = "Ann's dog, an Airedale, was born in 1993-1994 (in spring).  It can't bark
 RAIN = "Rain fell."
 ASKED = [
     ("q1", "Whose dog?", ["Ann"]),
-    (
-        "q2",
-        "When?",
-        ["1994", "1993-1994 ", "in 1993-1994"],
-    ),  # the first cuts through a token, the second does not
+    # the first answer cuts through a token, the second does not
+    ("q2", "When?", ["1994", "1993-1994 ", "in 1993-1994"]),
     ("q3", "Which century?", ["199"]),
     ("q4", "What can't it do?", ["bark", "bark."]),
 ]

@@ -52,6 +52,5 @@ def test_weights_start_within_two_deviations_and_biases_at_zero() -> None:
             assert parameter.abs().max() == 0
         else:
             assert 0.09 < parameter.abs().max() <= 0.1
-            assert (
-                abs(float(parameter.detach().std()) - 0.044) < 0.002
-            )  # of a normal of 0.05 cut at two deviations
+            # the deviation of a normal distribution of 0.05 that is cut at two deviations
+            assert abs(float(parameter.detach().std()) - 0.044) < 0.002

@@ -111,9 +111,8 @@ def predictions(
 
 @pytest.mark.parametrize("widths", PLACES, ids=str)
 def test_gradients_reach_everything(widths: Widths) -> None:
-    asked = [
-        row for row in rows(widths) if len(row.fields["offsets"]) > 1
-    ]  # one word leaves no choice to learn
+    # one word leaves no choice to learn
+    asked = [row for row in rows(widths) if len(row.fields["offsets"]) > 1]
     head, (injected, batch) = build(widths), collate(asked, extra=1)
     head.dropout.rate = 0.0  # a word seen through a dropped feature alone would have no part
     for text in injected.values():

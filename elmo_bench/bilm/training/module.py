@@ -31,9 +31,8 @@ class PretrainingModule(pl.LightningModule):
         self.table = table
         self.arithmetic = choose_arithmetic(config)
         self.carried: Carried | None = None
-        self.losses = torch.zeros(
-            2, dtype=torch.float64
-        )  # summed by direction since the last row of the curve
+        # Summed by direction since the last row of the curve.
+        self.losses = torch.zeros(2, dtype=torch.float64)
         self.predictions = 0
         self.is_writer = True  # one process of several writes the model
 

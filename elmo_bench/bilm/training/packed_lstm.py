@@ -112,10 +112,8 @@ class _PackedRecurrence(torch.autograd.Function):
         setting: _Setting,
     ) -> tuple[Tensor, Tensor]:
         dtype, multiply = setting.arithmetic.dtype or inputs.dtype, setting.arithmetic.multiply
-        inputs = inputs.to(dtype)
-        gates = setting.arithmetic.add(
-            bias.to(dtype), inputs, input_weight.to(dtype).t()
-        )  # (tokens, 4 * cell_dim)
+        inputs, input_weight_t = inputs.to(dtype), input_weight.to(dtype).t()
+        gates = setting.arithmetic.add(bias.to(dtype), inputs, input_weight_t)  # (tokens, 4 * cell_dim)
         trace = _Trace.like(gates, state) if setting.keeps else None
         state_weight_t = state_weight.to(dtype).t()
         projection_t = None if projection_weight is None else projection_weight.to(dtype).t()

@@ -68,9 +68,7 @@ class Pretraining:
     work: Path  # checkpoints and the encoded text, removed when the model is finished
     start: Path | None = None  # a model to go on from instead of random weights
     vocabulary: Path | None = None  # the words to predict instead of the text's most frequent
-    streams: Mapping[str, Path] = field(
-        default_factory=dict
-    )  # texts measured by themselves, before and after
+    streams: Mapping[str, Path] = field(default_factory=dict)  # texts that are measured before and after
     facts: Mapping[str, Any] = field(default_factory=dict)  # for the record, like the environment
     environment: Mapping[str, Any] = field(default_factory=dict)
     replace_damaged: bool = False  # of a model in the cache: it is trained again instead of refused

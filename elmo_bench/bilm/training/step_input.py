@@ -90,9 +90,8 @@ def top_outputs(
     arithmetic: Arithmetic = PLAIN,
 ) -> tuple[Tensor, Carried]:
     """The top layer's outputs, forward ones first (2 * tokens, dim), and the states to carry on."""
-    vectors = torch.cat(
-        [encode_words(bilm.token_encoder, group, arithmetic) for group in step.characters]
-    )  # (words, dim)
+    groups = [encode_words(bilm.token_encoder, group, arithmetic) for group in step.characters]
+    vectors = torch.cat(groups)  # (words, dim)
     outputs, states = [], []
     stacks = (bilm.forward_stack, bilm.backward_stack)
     for number, (stack, direction) in enumerate(zip(stacks, step.directions, strict=True)):
