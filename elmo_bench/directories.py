@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import importlib.util
 import sys
+from collections.abc import Sequence
 from functools import cache
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -27,6 +28,12 @@ def add_directory(directory: Path) -> None:
         _own.append(directory)
     if str(directory) not in sys.path:
         sys.path.append(str(directory))  # appended, so that it never hides a module of this package
+
+
+def add_directories(given: str | Path | Sequence[str | Path]) -> None:
+    """Register one directory or several, as the functions for notebooks take them."""
+    for directory in [given] if isinstance(given, str | Path) else given:
+        add_directory(Path(directory))
 
 
 def own_directories() -> tuple[Path, ...]:

@@ -4,22 +4,21 @@ from __future__ import annotations
 
 import json
 import os
-import re
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.config import EncodeConfig, nearest, read_config
-from elmo_bench.directories import add_directory
+from elmo_bench.directories import add_directories
 from elmo_bench.elmo import FrozenEncoder
 from elmo_bench.encoders.find import find_encoder
 from elmo_bench.encoders.protocol import FoundEncoder
+from elmo_bench.encoders.transformer.files import CONFIG as TRANSFORMER_CONFIG
+from elmo_bench.encoders.transformer.hub import HUB_ID
 from elmo_bench.sweep.compose import Composer, open_composer, quote
 from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
 
 PRIMARY = "encode"  # conf/encode.yaml
-TRANSFORMER = "config.json"  # a directory with this file is a transformers model
-HUB_ID = re.compile(r"[\w.-]+/[\w.-]+")
 
 
 def load_encoder(
@@ -41,8 +40,7 @@ def load_encoder(
     `settings` are keys of the group `encoder`: those of the encoder's file, `device` and `untrained`.
     `config_dir` is a directory of your own, or several (docs/EXTENDING.md).
     """
-    for directory in [config_dir] if isinstance(config_dir, str | Path) else config_dir:
-        add_directory(Path(directory))
+    add_directories(config_dir)
     with open_composer() as composer:
         words = [*name_encoder(composer, encoder), *spell_settings(settings)]
         found = find_composed(composer, words, log)
@@ -83,11 +81,11 @@ def choose_model(path: Path) -> list[str]:
     """The overrides for a biLM's directory or weight file, or for the directory of a transformers model."""
     directory = path if path.is_dir() else path.parent
     is_bilm = any(directory.glob("*options.json"))
-    is_transformer = (directory / TRANSFORMER).is_file()
+    is_transformer = (directory / TRANSFORMER_CONFIG).is_file()
     if not path.exists() or not (is_bilm or is_transformer):
         raise DataMissingError(
             f"{path}: no such model; expected a directory with options.json and weights (a biLM), "
-            f"or with {TRANSFORMER} (a transformers model){_hint(path)}"
+            f"or with {TRANSFORMER_CONFIG} (a transformers model){_hint(path)}"
         )
     if is_bilm:
         return ["encoder=model", f"encoder.directory={quote(str(path))}"]
@@ -98,7 +96,7 @@ def _hint(path: Path) -> str:
     """What may have been meant: a model of the Hub, or one of the directories below."""
     if HUB_ID.fullmatch(str(path)) and not path.exists():
         return f'; for a model of the Hub: load_encoder("transformer", model="{path}", revision="COMMIT")'
-    marks = [*path.glob("*/*options.json"), *path.glob(f"*/{TRANSFORMER}")]
+    marks = [*path.glob("*/*options.json"), *path.glob(f"*/{TRANSFORMER_CONFIG}")]
     below = sorted({mark.parent.name for mark in marks})
     return f"; there are models below it: {', '.join(below)}" if below else ""
 

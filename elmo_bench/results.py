@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from elmo_bench.directories import add_directory
+from elmo_bench.directories import add_directories
 from elmo_bench.extras import import_extra
 from elmo_bench.report.comparison import Comparison, Referee, Run
 from elmo_bench.report.pairs import choose_metric, find_many, gather, pair_up, read_run
@@ -97,8 +97,7 @@ def run(*overrides: str, config_dir: str | Path | Sequence[str | Path] = ()) -> 
 
     An interrupted run resumes. Every error is a `BenchError` that says what to do.
     """
-    for directory in [config_dir] if isinstance(config_dir, str | Path) else config_dir:
-        add_directory(Path(directory))
+    add_directories(config_dir)
     with open_composer(overrides) as composer:
         command = KIND.read(composer.values(KIND.primary, list(overrides)))
     if command.plan:

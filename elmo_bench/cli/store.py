@@ -7,14 +7,12 @@ import time
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.encoders.layers import spell_numbers
-from elmo_bench.encoders.shards import UnitSummary, in_units, list_units, remove_unit
+from elmo_bench.encoders.shards import STORE, UnitSummary, in_units, list_units, remove_unit
 from elmo_bench.files import remove_dead, remove_free_lock
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
 EXAMPLE = "python -m elmo_bench store list\n  python -m elmo_bench store list paths.cache=/scratch/cache"
-
-STORE = "store"  # below paths.cache
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

@@ -35,7 +35,7 @@ class PretrainedBilm(BilmPlugin):
         return self.make(context)
 
     def plan(self, context: EncoderContext) -> PlannedEncoder | None:
-        target = self.target(context, self.world(context))
+        target = self.target(context, generate_world(context.paths.cache, context.log))
         if is_intact(target):
             return None
         sizes = self.bilm.architecture
@@ -43,7 +43,7 @@ class PretrainedBilm(BilmPlugin):
 
     def make(self, context: EncoderContext) -> Path:
         """The model's directory; the model is trained if it does not exist yet, or is damaged."""
-        world = self.world(context)
+        world = generate_world(context.paths.cache, context.log)
         target = self.target(context, world)
         work = target.with_name(f".{target.name}-work")
         if is_intact(target) and not work.exists():
@@ -55,10 +55,8 @@ class PretrainedBilm(BilmPlugin):
         corpus = TextCorpus.find(world / "text")
         return pretrain(Pretraining(config, corpus, target, work, replace_damaged=True), context.log)
 
-    def world(self, context: EncoderContext) -> Path:
-        return generate_world(context.paths.cache / "world", context.log)
-
     def target(self, context: EncoderContext, world: Path) -> Path:
+        """Where the model is or will be."""
         recipe = [self.bilm.model_dump(mode="json"), world.name, BILM_NUMERICS]
         return context.paths.cache / "models" / f"{context.name}-{hash_value(recipe)[:12]}"
 

@@ -37,6 +37,7 @@ from elmo_bench.types import BenchError, BusyError
 FORMAT = 2
 """Increase it when the plan or the file format of a unit changes."""
 
+STORE = "store"  # the directory of all units, below paths.cache
 UNIT = re.compile(r"[0-9a-f]{24}")  # the names of units
 CHECKSUM = re.compile(r"\d+-layer(\d+)\.sha256")
 ABSENT = "not there"  # a fault that needs no remark: the file is still to be made

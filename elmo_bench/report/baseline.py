@@ -39,6 +39,7 @@ def _comparable(record: Record, besides: Collection[str]) -> tuple[object, ...]:
 
 
 def place_of(record: Record) -> tuple[str, str, str]:
+    """Source, corpus and size of a run."""
     return record.source, record.corpus, record.size
 
 
@@ -74,6 +75,11 @@ def rate_of(record: Record) -> float | None:
     """The learning rate of a run."""
     rate: float | None = record.identity.get("task", {}).get("training", {}).get("optimiser", {}).get("lr")
     return rate
+
+
+def has_words(record: Record) -> bool:
+    """Whether a run has word vectors of its own."""
+    return bool(record.identity["words"]["kind"] != "none")
 
 
 def words_of(record: Record) -> str:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from elmo_bench.commands import spell_run
 from elmo_bench.config import TableConfig
@@ -142,9 +142,7 @@ def _cell(entry: Entry, split: str) -> Cell:
     choice = [entry.choice] if entry.choice else []
     if entry.gain is None:
         cell = score_cell(runs, split)
-        return Cell(
-            (*cell.lines, *choice), cell.kind, cell.value, cell.deviation, cell.count, cell.marks, cell.runs
-        )
+        return replace(cell, lines=(*cell.lines, *choice))
     found = spread([run.record.scores[split][run.record.metric] for run in runs])
     interval = [spell_interval(*ends)] if (ends := interval_of(entry.gain)) else []
     pairs = [*entry.before.values(), *runs]

@@ -24,7 +24,7 @@ from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Figure, Place, Section, Table
 from elmo_bench.report.side_by_side import Column, Field, find_fields
 from elmo_bench.report.statistics import spread
-from elmo_bench.report.svg import Chart, HeatMap, Line, colour_of, linear_axis
+from elmo_bench.report.svg import Axis, Chart, HeatMap, Line, colour_of, linear_axis
 
 MIX = "all"
 PLACES = ("input", "output")  # where a mix enters a head
@@ -159,7 +159,7 @@ def _curves(
     highest = max(x for line in lines for x, _ in line.points)
     across = linear_axis("layer", [0, max(highest, 1)])
     whole = tuple(tick for tick in across.ticks if tick == round(tick) and tick <= highest)
-    axis = type(across)("layer", -0.2, highest + 0.2, whole)
+    axis = Axis("layer", -0.2, highest + 0.2, whole)
     up = linear_axis(f"{table.split} {metric}", [y for line in lines for _, y in line.points])
     drawing = Chart(f"{title}, layer by layer", tuple(lines), axis, up)
     where = f"{title} ({column.corpus}) · {table.split} · {field.place}"

@@ -5,8 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
-from importlib.resources import files
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from markupsafe import Markup
@@ -18,7 +17,7 @@ from elmo_bench.report.model import Cell, Details, Figure, Forest, Place, Report
 from elmo_bench.report.published import GENERATED
 from elmo_bench.report.remarks import Said, say_once
 from elmo_bench.report.settings import group_settings
-from elmo_bench.report.templates import Filter, render_page
+from elmo_bench.report.templates import Filter, read_packaged, render_page
 
 
 @dataclass(frozen=True)
@@ -79,13 +78,9 @@ def write_page(report: Report, directory: Path = Path()) -> str:
         shared_parts=shared.define(),
         families=families,
         family_of={condition: family for family in families for condition in family.conditions},
-        style=Markup(_read("page.css")),
-        script=Markup(_read("page.js")),
+        style=Markup(read_packaged("page.css")),
+        script=Markup(read_packaged("page.js")),
     )
-
-
-def _read(name: str) -> str:
-    return (files(__package__) / name).read_text("utf-8")
 
 
 def keep_together(line: str, cell: Cell) -> str:
@@ -135,10 +130,10 @@ def divide(sections: Sequence[Section]) -> Iterator[Chapter]:
         parts = [
             Part(
                 place,
-                True,
-                tuple(forests),
-                tuple((figure, next(said)) for figure in figures),
-                tuple((table, next(said)) for table in tables),
+                is_folded=True,
+                forests=tuple(forests),
+                figures=tuple((figure, next(said)) for figure in figures),
+                tables=tuple((table, next(said)) for table in tables),
             )
             for place, (forests, figures, tables) in groups.items()
         ]
@@ -173,7 +168,7 @@ def _unfold(parts: Sequence[Part]) -> Iterator[Part]:
             yield part
         else:
             is_shown = True
-            yield Part(part.place, False, part.forests, part.figures, part.tables)
+            yield replace(part, is_folded=False)
 
 
 @dataclass(frozen=True)

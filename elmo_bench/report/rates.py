@@ -12,10 +12,10 @@ from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, is_baseline, name_encoders
 from elmo_bench.hashing import hash_value
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import rate_of, setting_at_any_rate, words_of
+from elmo_bench.report.baseline import has_words, rate_of, setting_at_any_rate, words_of
 from elmo_bench.report.convergence import spell_capped
 from elmo_bench.report.published import GENERATED, block_of
-from elmo_bench.report.side_by_side import has_words, reads_one_layer
+from elmo_bench.report.side_by_side import reads_one_layer
 
 
 @dataclass(frozen=True)
@@ -75,10 +75,9 @@ def _how_chosen(record: Record) -> list[str]:
         words.append("size=paper")
     if is_baseline(record):
         usual = record.config.get("task", {}).get("words", {}).get("kind")
-        words += ["elmo=none"]
-        words += (
-            [f"words={record.identity['words']['kind']}"] if usual == "none" and has_words(record) else []
-        )
+        words.append("elmo=none")
+        if usual == "none" and has_words(record):
+            words.append(f"words={record.identity['words']['kind']}")
     else:
         words += [*block_of(record).chosen_by, "elmo=paper"]
         words += ["elmo.layers=each"] if reads_one_layer(record) else []

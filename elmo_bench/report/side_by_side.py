@@ -12,6 +12,7 @@ from typing import Any
 from elmo_bench.conditions import fingerprint_of, is_baseline, name_encoders
 from elmo_bench.records import EncoderFacts, Record
 from elmo_bench.report.baseline import (
+    has_words,
     prescribed_fraction,
     rate_of,
     setting_at_any_rate,
@@ -163,11 +164,6 @@ def _column(task: str, corpus: str, runs: Iterable[Run]) -> Column:
 def reads_one_layer(record: Record) -> bool:
     """Whether a task is a probe, which by default reads one numbered layer."""
     return isinstance(record.config.get("task", {}).get("elmo", {}).get("layers"), int)
-
-
-def has_words(record: Record) -> bool:
-    """Whether a run has word vectors of its own."""
-    return bool(record.identity["words"]["kind"] != "none")
 
 
 def describe_choice(chosen: Seeds, others: Iterable[Seeds]) -> str:

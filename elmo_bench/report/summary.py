@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import baseline_of, rate_of
+from elmo_bench.report.baseline import baseline_of, has_words, rate_of
 from elmo_bench.report.cells import MAIN_TEST, spell_main
 from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
@@ -66,7 +66,7 @@ def _peculiarities(record: Record, table: Sequence[Record]) -> str:
     said, fraction = "", record.identity["data"]["fraction"]
     if fraction < max(other.identity["data"]["fraction"] for other in table):
         said += f", {100 * fraction:g} % of the training data"
-    if not _has_words(record) and any(map(_has_words, table)):
+    if not has_words(record) and any(map(has_words, table)):
         said += ", no words"
     if len({rate_of(other) for other in table}) > 1:
         said += f", rate {rate_of(record)}"
@@ -80,10 +80,6 @@ def _peculiarities(record: Record, table: Sequence[Record]) -> str:
 def _settings(record: Record) -> dict[str, Any]:
     """The settings of a run's task."""
     return dict(flatten(record.identity["task"].get("settings", {})))
-
-
-def _has_words(record: Record) -> bool:
-    return bool(record.identity["words"]["kind"] != "none")
 
 
 def _row(name: str, seeds: Seeds, baseline: Seeds, referee: Referee) -> tuple[float, str]:

@@ -36,7 +36,7 @@ def _environment(autoescape: bool, **marks: str) -> Environment:
         lstrip_blocks=True,
         undefined=StrictUndefined,
         keep_trailing_newline=True,
-        loader=FunctionLoader(_read),
+        loader=FunctionLoader(read_packaged),
         **marks,  # type: ignore[arg-type]
     )
 
@@ -48,5 +48,6 @@ def _render(
     return environment.get_template(name).render(**values)
 
 
-def _read(name: str) -> str:
+def read_packaged(name: str) -> str:
+    """The text of a file of this package."""
     return (files(__package__) / name).read_text("utf-8")

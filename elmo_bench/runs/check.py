@@ -16,7 +16,7 @@ from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.layers import layers_read, layers_stored, spell_layers
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
-from elmo_bench.encoders.shards import in_units
+from elmo_bench.encoders.shards import STORE, in_units
 from elmo_bench.encoders.store import SHARD_BYTES, Store
 from elmo_bench.files import nearest_directory
 from elmo_bench.identity import identify
@@ -202,7 +202,7 @@ class Inspection:
         if card is None:
             return ["nothing is encoded"]
         stored = layers_stored(config, card.layer_count)
-        store = Store(config.paths.cache / "store", card, _refuse, config.store.dtype)
+        store = Store(config.paths.cache / STORE, card, _refuse, config.store.dtype)
         rows = self.examples if config.limit else self.everything
         context = config.encoder.context
         check_documents(self.task, self.everything, context, self.corpus.name)

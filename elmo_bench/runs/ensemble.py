@@ -16,6 +16,7 @@ from elmo_bench.records import (
     WEIGHTS,
     EnsembleMember,
     EnsembleRecord,
+    predictions_file,
     write_counts,
     write_predictions,
     write_record,
@@ -59,7 +60,10 @@ def check_members(runs: Sequence[Restored]) -> None:
             ("vocabularies", run.vocabularies.named, first.vocabularies.named),
         ):
             if mine != others:
-                raise UsageError(f"{run.directory}: cannot ensemble: {what} differs from {first.directory}")
+                raise UsageError(
+                    f"{run.directory}: the {what} differs from {first.directory}; an ensemble needs runs of "
+                    "one task on the same data"
+                )
 
 
 def splits_of(runs: Sequence[Restored]) -> list[str]:
@@ -95,17 +99,19 @@ def predict_together(runs: Sequence[Restored], split: str, log: Log) -> Ensemble
 
 @torch.inference_mode()
 def compute(module: TaskModule, batch: Batch) -> HeadOutput:
-    """Use the processor of this machine, whatever device the run was trained on."""
+    """A head's output, computed on the processor, whatever device the run was trained on."""
     output: HeadOutput = module(batch)
     return output
 
 
 def head_of(run: Restored) -> Head:
+    """The head of a run, which PyTorch knows as a module alone."""
     head: Head = run.module.head
     return head
 
 
 def probabilities(run: Restored, output: HeadOutput, batch: Batch) -> Mapping[str, Tensor]:
+    """The probabilities that a run gives its answers; `check_members` has seen that its head has any."""
     head = run.module.head
     assert isinstance(head, Probabilistic)
     return head.probabilities(output, batch)
@@ -151,9 +157,9 @@ def write_ensemble(
     ]
     for name, split in splits.items():
         ids = [example.id for example in split.examples]
-        write_predictions(directory / f"predictions-{name}.jsonl", zip(ids, split.together, strict=True))
+        write_predictions(directory / predictions_file(name), zip(ids, split.together, strict=True))
     write_counts(directory / COUNTS, counts)
-    files = [COUNTS, *(f"predictions-{name}.jsonl" for name in splits)]
+    files = [COUNTS, *map(predictions_file, splits)]
     record = EnsembleRecord(
         name=name_ensemble(runs),
         task=first.record.task,

@@ -55,13 +55,13 @@ class Finetuning(Config):
 
     def directory(self, corpus: Corpus) -> Path:
         """Where the model is or will be."""
-        name = self.name or f"{base_name(self.encoder)}-{self.task.name}-{corpus.name}"
+        name = self.name or f"{self.encoder.own_name}-{self.task.name}-{corpus.name}"
         return self.paths.models / name
 
     def facts(self, corpus: Corpus) -> dict[str, Any]:
         """What is trained on with what, for the record."""
         return {
-            "encoder": base_name(self.encoder),
+            "encoder": self.encoder.own_name,
             "task": self.task.name,
             "source": corpus.source,
             "corpus": corpus.name,
@@ -115,11 +115,6 @@ def contains(found: Any, wanted: Any) -> bool:
     if isinstance(found, dict) and isinstance(wanted, Mapping):
         return all(contains(found.get(key), value) for key, value in wanted.items())
     return bool(found == wanted)
-
-
-def base_name(encoder: EncoderConfig) -> str:
-    """What an encoder is called; of encoder=model encoder.directory=DIR the directory's name."""
-    return encoder.own_name
 
 
 def complete_settings(

@@ -12,6 +12,7 @@ from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors_once, 
 from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.encoders.layers import layers_stored
 from elmo_bench.encoders.protocol import FoundEncoder
+from elmo_bench.encoders.shards import STORE
 from elmo_bench.encoders.store import Store
 from elmo_bench.runs.batches import LayerSource, no_layers
 from elmo_bench.runs.excerpts import check_documents, excerpts_of, texts_of
@@ -118,7 +119,7 @@ def build_store(
 ) -> Store:
     """The configured store of an encoder's layers: those to read, and those to store if it must encode."""
     return Store(
-        config.paths.cache / "store",
+        config.paths.cache / STORE,
         encoder.card,
         encoder.load,
         dtype=config.store.dtype,

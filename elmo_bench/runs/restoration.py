@@ -62,6 +62,7 @@ class Restored:
 
     @property
     def name(self) -> str:
+        """The run in tables: its task and its directory."""
         return f"{self.record.task}/{self.directory.name}"
 
     def open(
@@ -71,7 +72,7 @@ class Restored:
         fingerprint: str,
         label: str,
         log: Log,
-    ) -> Numbered:
+    ) -> PredictionBatches:
         """Examples of a file, indexed as in this run; the store is opened with the whole file."""
         task, context = self.prepared.task, self.config.encoder.context
         layers: LayerSource = no_layers
@@ -81,10 +82,10 @@ class Restored:
             check_documents(task, {"test": everything}, context, label)
             layers = store.open(fingerprint, texts_of(task, everything, context), label).batch
         indexed = number_examples(task, examples, self.vocabularies, context)
-        return Numbered(indexed, layers, self.config.task.training.batch_size)
+        return PredictionBatches(indexed, layers, self.config.task.training.batch_size)
 
 
-class Numbered(EvaluationBatches):
+class PredictionBatches(EvaluationBatches):
     """Batches of the run's batch size, with a progress bar if they take long."""
 
     def __iter__(self) -> Iterator[Batch]:
@@ -111,7 +112,7 @@ def restore(directory: Path, paths: PathsConfig, log: Log) -> Restored:
     if hash_file(weights) != record.hashes.get(WEIGHTS):
         raise DamagedFileError(f"{weights}: changed after the run; run the same command with force=true")
     check_origin(result, record.config, paths)
-    values = {**brought_up(record.config), "paths": paths.model_dump()}
+    values = {**with_installed_task(record.config), "paths": paths.model_dump()}
     config = read_config(RunConfig, values, "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
@@ -166,7 +167,7 @@ def is_there(path: Path) -> bool:
         return False
 
 
-def brought_up(config: Mapping[str, Any]) -> dict[str, Any]:
+def with_installed_task(config: Mapping[str, Any]) -> dict[str, Any]:
     """The configuration of a run with the installed code of its task, and settings younger than the run."""
     task = config["task"]
     if task["name"] not in list_tasks():

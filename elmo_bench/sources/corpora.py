@@ -46,7 +46,7 @@ def prepare(
     if data.repository and not corpus.hub:
         raise UsageError(f"data.repository: {name} ({data.source}) is not read from the Hub; leave it out")
     if data.source == "sample":
-        root, key = generate_world(paths.cache / "world", log), "paths.cache"
+        root, key = generate_world(paths.cache, log), "paths.cache"
     elif data.source == "files":
         root, key = Path(), "data"
     elif data.source == "open":
@@ -83,17 +83,22 @@ def choose_corpus(task: TaskConfig, data: DataConfig) -> tuple[str, CorpusConfig
     return name, corpus
 
 
-def generate_world(directory: Path, log: Log) -> Path:
-    """The generated world, written once for each version of its generator."""
-    from elmo_bench.world import WORLD_VERSION, write_world
+def find_world(cache: Path) -> Path:
+    """Where the generated world lies or will lie: each version of its generator has a directory."""
+    from elmo_bench.world import WORLD_VERSION
 
-    target = directory / f"v{WORLD_VERSION}"
+    return cache / "world" / f"v{WORLD_VERSION}"
+
+
+def generate_world(cache: Path, log: Log) -> Path:
+    """The generated world, written once."""
+    from elmo_bench.world import write_world
 
     def write(partial: Path) -> None:
         log("writing the generated world")
         write_world(partial)
 
-    return make_once(target, write, log)
+    return make_once(find_world(cache), write, log)
 
 
 def _is_in_place(corpus: CorpusConfig, root: Path) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 from elmo_bench.config import CorpusConfig, PathsConfig, TaskConfig, read_config
-from elmo_bench.sources.corpora import SPLITS
+from elmo_bench.sources.corpora import SPLITS, find_world
 
 
 def read_corpora(task: TaskConfig, source: str) -> tuple[str, dict[str, CorpusConfig]]:
@@ -31,10 +31,7 @@ def list_corpora(tasks: Iterable[TaskConfig], source: str) -> dict[str, tuple[st
 
 def locate(corpus: CorpusConfig, source: str, paths: PathsConfig) -> dict[str, tuple[Path, ...]]:
     """The paths of the files of every split, whether they exist or not."""
-    from elmo_bench.world import WORLD_VERSION
-
-    world = paths.cache / "world" / f"v{WORLD_VERSION}"
-    root = {"sample": world, "open": paths.data, "paper": paths.local}.get(source, Path())
+    root = {"sample": find_world(paths.cache), "open": paths.data, "paper": paths.local}.get(source, Path())
     return {split: tuple(root / name for name in _names(corpus, split)) for split in SPLITS}
 
 

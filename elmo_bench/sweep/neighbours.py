@@ -290,7 +290,7 @@ def find_sentences(name: str, paths: PathsConfig, log: Log) -> Sentences:
     if Path(name).is_file():
         return text_of(Path(name).name, [Path(name)])
     if name == WORLD:
-        text = sources.generate_world(paths.cache / "world", log) / "text"
+        text = sources.generate_world(paths.cache, log) / "text"
         return text_of(WORLD, sorted(text.glob("train*")))
     task_name, _, corpus_name = name.partition("/")
     known = list_tasks()

@@ -22,6 +22,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     """Execute one run and print its outcome."""
     refuse_several_devices(config.trainer)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
+    from elmo_bench.records import RUN_RECORD
     from elmo_bench.runs.outcome import find_outcome
     from elmo_bench.runs.printing import print_outcome
 
@@ -33,7 +34,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
         check_devices(config.trainer)
         outcome = run_job(config, print_line)
     print_outcome(outcome, typed)
-    return outcome.directory / "result.json"
+    return outcome.directory / RUN_RECORD
 
 
 def locate_run(config: RunConfig) -> Target:

@@ -258,7 +258,7 @@ def test_what_has_no_mean_is_refused(
     assert ensemble([ner_run, other]) == 2
     assert "NerHead decodes whole structures" in capsys.readouterr().err
     assert ensemble([pos_runs[0], ner_run]) == 2
-    assert "cannot ensemble: task differs" in capsys.readouterr().err
+    assert "the task differs from" in capsys.readouterr().err
     assert ensemble(pos_runs[:1]) == 2
     assert "two different runs or more" in capsys.readouterr().err
 
