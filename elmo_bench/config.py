@@ -45,6 +45,8 @@ class ElmoDefaults(Config):
 
 
 class OptimiserConfig(Config):
+    """The optimiser of a head."""
+
     name: Literal["adam", "adadelta", "adagrad"]
     lr: float = Field(gt=0)
     rho: float = Field(default=0.95, gt=0, lt=1)  # adadelta only
@@ -53,6 +55,8 @@ class OptimiserConfig(Config):
 
 
 class ClipConfig(Config):
+    """How the gradient of a head is limited: by its norm or value by value, at which size."""
+
     by: Literal["norm", "value", "none"]
     at: float = Field(default=1.0, gt=0)
 
@@ -305,6 +309,8 @@ StoredType = Literal["float16", "float32", "int8"]
 
 
 class StoreConfig(Config):
+    """Where the encoder's layers are stored, in which type, and which of them."""
+
     mode: Literal["disk", "ram", "off"]
     dtype: StoredType
     # Those that a run stores when it encodes.
@@ -312,6 +318,8 @@ class StoreConfig(Config):
 
 
 class TrainerConfig(Config):
+    """On what a training computes, and how often it saves a checkpoint."""
+
     accelerator: Literal["cpu", "gpu", "auto"]
     devices: int = Field(ge=1)  # of each machine
     nodes: int = Field(default=1, ge=1)  # machines; older records do not have it
@@ -324,6 +332,8 @@ class TrainerConfig(Config):
 
 
 class TrackingConfig(Config):
+    """Who is told about the progress of a run, and under which names."""
+
     kind: Literal["off", "wandb", "csv", "tensorboard"]
     project: str = "elmo_bench"
     group: str | None = None

@@ -54,6 +54,7 @@ def find_chosen(words: Sequence[str], log: Log = log_to_stderr) -> FoundEncoder:
 
 
 def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEncoder:
+    """The encoder that overrides choose, from files that an open composer reads."""
     config = read_config(EncodeConfig, composer.values(PRIMARY, words))
     if config.encoder.layers is not None:
         raise UsageError("encoder.layers: a setting of runs; here all layers come out")

@@ -84,6 +84,7 @@ def expected_shapes(options: BilmOptions) -> Shapes:
 
 
 def lstm_prefixes(options: BilmOptions) -> list[str]:
+    """The beginnings of the names of each LSTM layer's arrays, the forward direction first."""
     return [
         f"RNN_{direction}/RNN/MultiRNNCell/Cell{layer}/LSTMCell"
         for direction in (0, 1)

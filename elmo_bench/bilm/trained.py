@@ -66,4 +66,5 @@ def refuse(directory: Path, fault: str) -> DamagedFileError:
 
 
 def remedy(directory: Path) -> str:
+    """What a user can do about a damaged model."""
     return f"restore the file, or move {directory} away to train the model again"

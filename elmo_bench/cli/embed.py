@@ -199,6 +199,7 @@ def read_lengths(path: Path) -> list[int]:
 
 
 def read_sentences(path: Path) -> Iterator[Words]:
+    """The tokens of every line; a line without any is a sentence without words."""
     for _, line in read_lines(path):
         yield tuple(line.split())
 

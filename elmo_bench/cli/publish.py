@@ -113,6 +113,7 @@ def read_finished(directory: Path) -> Finished:
 
 
 def read_ensemble(path: Path) -> Finished:
+    """An ensemble by the path of its record."""
     return Finished(path, read_record_of(EnsembleRecord, path))
 
 

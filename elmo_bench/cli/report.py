@@ -11,6 +11,7 @@ from elmo_bench.catalog import list_choices, list_findings, list_tables, list_ta
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.cli.resamples import add_resamples, read_resamples
 from elmo_bench.commands import spell_command, spell_run
+from elmo_bench.config import PathsConfig
 from elmo_bench.extras import require_extra
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
@@ -45,32 +46,14 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.figures:
         require_extra("matplotlib", "--figures")
     paths = read_paths(arguments)
-    directory = paths.records
-    published = with_predictions(read_published(directory), paths.runs)
-    if not published.runs:
-        for problem in published.problems:
-            print(f"warning: {problem}")
-        raise DataMissingError(
-            f"{directory}: no published runs there; {spell_run(['+experiment=table1'], sweep=True)} makes "
-            f"some and {spell_command('publish')} puts them there"
-        )
-    records = [item.record for item in published.runs]
-    scores, problems = find_scores(records)
-    tables = list_tables()
-    tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
-    strange = chain.from_iterable(find_strange_predictions(run, "test", paths.runs) for run in published.runs)
-    problems = [*problems, *unclear, *strange]
-    referee = Referee(scores, resamples, problems=problems, cache=paths.cache / "resamples")
-    referee.check_unsealed(published.runs)
-    sizes = frozenset(list_choices("size"))
-    inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)
-    inputs.answers = AnswersAtHand(paths, referee.problems)
-    report = assemble(inputs)
+    published = with_predictions(read_published(paths.records), paths.runs)
+    require_runs(published, paths.records)
+    report = assemble(gather_inputs(published, paths, resamples))
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),
         "tables.csv": write_csv(report),
-        "runs.csv": write_runs(records),
+        "runs.csv": write_runs(one.record for one in published.runs),
         "index.html": write_page(report, arguments.output),
     }.items():
         arguments.output.mkdir(parents=True, exist_ok=True)
@@ -82,6 +65,33 @@ def run(arguments: argparse.Namespace) -> None:
         print(f"{arguments.figures}: {len(write_figures(report, arguments.figures))} files")
     for warning in report.warnings:
         print(f"warning: {warning}")
+
+
+def require_runs(published: Published, directory: Path) -> None:
+    """Refuse a report without a run, after saying what is wrong with the records that are there."""
+    if not published.runs:
+        for problem in published.problems:
+            print(f"warning: {problem}")
+        raise DataMissingError(
+            f"{directory}: no published runs there; {spell_run(['+experiment=table1'], sweep=True)} makes "
+            f"some and {spell_command('publish')} puts them there"
+        )
+
+
+def gather_inputs(published: Published, paths: PathsConfig, resamples: int) -> ReportInputs:
+    """The published runs with the tables, tasks and findings that are described here, and the tests."""
+    records = [item.record for item in published.runs]
+    scores, problems = find_scores(records)
+    tables = list_tables()
+    tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
+    strange = chain.from_iterable(find_strange_predictions(one, "test", paths.runs) for one in published.runs)
+    problems = [*problems, *unclear, *strange]
+    referee = Referee(scores, resamples, problems=problems, cache=paths.cache / "resamples")
+    referee.check_unsealed(published.runs)
+    sizes = frozenset(list_choices("size"))
+    inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)
+    inputs.answers = AnswersAtHand(paths, referee.problems)
+    return inputs
 
 
 def with_predictions(published: Published, runs: Path) -> Published:

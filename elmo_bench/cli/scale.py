@@ -43,6 +43,7 @@ class Need:
 
     @property
     def share(self) -> float:
+        """The amount as a part of the limit; above 1 it is more than there is."""
         return self.amount / self.limit
 
     def __str__(self) -> str:

@@ -40,6 +40,7 @@ class CorpusStatus:
 
     @property
     def is_missing(self) -> bool:
+        """Whether the user has to provide a split."""
         return "missing" in self.state.values()
 
 
@@ -103,6 +104,7 @@ def describe_hub(hub: HubConfig) -> str:
 
 
 def as_plain(task: TaskConfig, corpora: list[CorpusStatus]) -> Mapping[str, object]:
+    """A task with its corpora, for JSON."""
     return {
         "title": task.title,
         "plugin": task.plugin,

@@ -56,6 +56,7 @@ class WordTable:
 
     @property
     def dim(self) -> int:
+        """The dimension of the vectors."""
         return int(self.matrix.shape[1])
 
     @cached_property

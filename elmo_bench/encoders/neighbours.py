@@ -28,6 +28,7 @@ class Occurrence:
 
     @property
     def word(self) -> str:
+        """The token itself."""
         return self.words[self.position]
 
 
@@ -49,6 +50,7 @@ class Standing:
 
     @property
     def rank(self) -> int:
+        """The rank, from 1."""
         return self.nearer + 1
 
 
@@ -140,6 +142,7 @@ def encode_occurrences(encoder: Encoder, occurrences: Sequence[Occurrence], laye
 
 
 def is_candidate(word: str, asked: str, candidates: Candidates) -> bool:
+    """Whether a word may be a neighbour of the word that was asked about."""
     return candidates == "any" or (word.lower() == asked.lower()) == (candidates == "same")
 
 

@@ -55,6 +55,7 @@ class Part(NamedTuple):
 
     @property
     def name(self) -> str:
+        """The file's name without its ending."""
         return f"{self.shard:05d}-layer{self.layer}"
 
 

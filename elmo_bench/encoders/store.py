@@ -291,6 +291,7 @@ class EncodedBatch:
 
     @property
     def bytes(self) -> int:
+        """The memory that the rows take."""
         return sum(rows.nbytes for rows in self.layers)
 
     def of(self, index: int) -> list[Rows]:

@@ -68,6 +68,7 @@ def load_loops(dtype: torch.dtype) -> ctypes.CDLL | None:
 
 
 def compile_library(compiler: str, options: tuple[str, ...], directory: Path) -> None:
+    """Compile `loops.c` into a directory."""
     command = [compiler, *options, str(SOURCE), "-o", str(directory / LIBRARY), "-lm"]
     subprocess.run(command, check=True, capture_output=True, timeout=120)
 

@@ -26,6 +26,7 @@ Row = tuple[Cell, ...]
 
 
 def text(*lines: str) -> Cell:
+    """A cell of words."""
     return Cell(tuple(lines))
 
 
@@ -107,6 +108,7 @@ def marks_of(records: Iterable[Record]) -> tuple[str, ...]:
 
 
 def spell_spread(found: Spread) -> str:
+    """A mean, and the standard deviation if there is one."""
     deviation = "" if found.deviation is None else f" ± {found.deviation:.2f}"
     return f"{found.mean:.2f}{deviation}"
 
@@ -182,6 +184,7 @@ def speed_cell(pairs: Sequence[tuple[Run, Run]]) -> Cell:
 
 
 def spell_interval(low: float, high: float) -> str:
+    """An interval with the signs of both ends."""
     return f"[{low:+.2f}, {high:+.2f}]"
 
 
@@ -197,4 +200,5 @@ def spell_p(p: float) -> str:
 
 
 def percent(value: float) -> str:
+    """A change of the error in percent: less for a gain, more for a loss."""
     return f"{abs(value):.1f} % {'less' if value >= 0 else 'more'} error"

@@ -48,6 +48,7 @@ class Run:
 
     @property
     def seed(self) -> int:
+        """The seed of the run."""
         return self.record.seed
 
     @property
@@ -60,7 +61,10 @@ Seeds = Mapping[int, Run]
 """The runs of one condition by seed."""
 
 Pairs = Sequence[tuple[Run, Run]]
+"""Runs of two conditions that are compared with each other."""
+
 Drawn = tuple[list[np.ndarray], list[np.ndarray]]
+"""The scores of both sides on drawn test sets, one array for each pair."""
 
 
 @dataclass(frozen=True)
@@ -91,6 +95,7 @@ class Comparison:
 
     @property
     def mcnemar(self) -> float | None:
+        """The p of McNemar's test over all seeds; none where answers are not right or wrong."""
         return combine([test.p for test in self.answers]) if self.answers else None
 
 
@@ -202,23 +207,17 @@ class Referee:
         if key not in self.drawn:
             self._require_counts(run)
             kept = self._kept(run, split, metric)
-            if kept is not None and (content := read_kept(kept)) is not None:
-                self.drawn[key] = np.load(io.BytesIO(content), allow_pickle=False)
-            elif (drawn := self._draw_anew(run, split, metric)) is None:
-                return None
-            else:
-                self.drawn[key] = drawn
-                if kept is not None:
-                    file = io.BytesIO()
-                    np.save(file, drawn, allow_pickle=False)
-                    write_kept(kept, file.getvalue())
+            drawn = _read_drawn(kept)
+            if drawn is None:
+                drawn = self._draw_anew(run, split, metric)
+                if drawn is None:
+                    return None
+                _keep_drawn(kept, drawn)
+            self.drawn[key] = drawn
         return self.drawn[key]
 
     def _draw_anew(self, run: Run, split: str, metric: str) -> np.ndarray | None:
-        score = self.scores.get(run.record.task)
-        if score is None:
-            return None
-        counts = self.counts(run)[split]
+        score, counts = self.scores[run.record.task], self.counts(run)[split]
         if not self._has_its_score(run, split, metric, score):
             return None
         return resample_scores(counts, score, metric, self.resamples)
@@ -242,6 +241,18 @@ class Referee:
         parts = [record.hashes[COUNTS], split, metric, self.resamples, DRAWING]
         parts += [record.task, record.task_version, record.scores[split][metric]]
         return self.cache / f"{hash_value(parts)[:32]}.drawn"
+
+
+def _read_drawn(path: Path | None) -> np.ndarray | None:
+    content = None if path is None else read_kept(path)
+    return None if content is None else np.load(io.BytesIO(content), allow_pickle=False)
+
+
+def _keep_drawn(path: Path | None, drawn: np.ndarray) -> None:
+    if path is not None:
+        file = io.BytesIO()
+        np.save(file, drawn, allow_pickle=False)
+        write_kept(path, file.getvalue())
 
 
 def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:

@@ -47,10 +47,12 @@ class Point:
 
     @property
     def runs(self) -> list[Run]:
+        """The runs of both sides."""
         return [*self.before.values(), *self.after.values()]
 
     @property
     def is_complete(self) -> bool:
+        """Whether both sides have runs."""
         return bool(self.before and self.after)
 
 
@@ -78,6 +80,7 @@ class PaperPoint:
 
     @property
     def cell(self) -> Cell:
+        """The gain, and the number of examples it is of."""
         value, verified = self.entry["value"], self.entry["verified"]
         about = "" if self.is_counted else "about "
         lines = (f"{value:+.1f}", f"at {about}{self.examples:,}", *(() if verified else ("unverified",)))

@@ -49,10 +49,12 @@ class Judged:
 
     @property
     def claimed(self) -> Claimed:
+        """Where the effect lies if the claim is true."""
         return Claimed(self.config.direction, self.config.margin)
 
     @property
     def seeds(self) -> int:
+        """The number of seeds that the effect is measured with."""
         return len(self.effect.seeds) if self.effect else 0
 
     @property

@@ -42,6 +42,7 @@ class Layered:
 
     @property
     def runs(self) -> list[Run]:
+        """All of the runs."""
         return [run for seeds in (*self.single.values(), self.mix) for run in seeds.values()]
 
     def weights(self, place: str) -> dict[int, float]:

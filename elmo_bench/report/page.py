@@ -42,6 +42,7 @@ class Part:
 
     @property
     def is_empty(self) -> bool:
+        """Whether no run is shown."""
         return not self.forests and not self.figures and all(table.is_empty for table, _ in self.tables)
 
 

@@ -27,6 +27,7 @@ def scope(task: str, source: str, corpus: str, is_trial: bool = False) -> str:
 
 
 def scope_of(record: Record) -> str:
+    """What the names of a finished run begin with."""
     return scope(record.task, record.source, record.corpus, record.debug)
 
 

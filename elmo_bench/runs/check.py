@@ -80,18 +80,22 @@ class Inspection:
 
     @cached_property
     def task(self) -> AnyTask:
+        """The task's plug-in with its settings."""
         return load_task(self.config.task)
 
     @cached_property
     def corpus(self) -> Corpus:
+        """The files that the run reads."""
         return find_corpus(self.config, self.log)
 
     @cached_property
     def everything(self) -> dict[str, list[Example]]:
+        """Every example of every split."""
         return read_examples(self.task, self.corpus)
 
     @cached_property
     def examples(self) -> dict[str, list[Example]]:
+        """The examples that the run uses."""
         config = self.config
         return {
             split: choose_examples(split, rows, config.data, config.limit)
@@ -100,11 +104,13 @@ class Inspection:
 
     @cached_property
     def table(self) -> WordTable:
+        """The task's own word vectors."""
         hash_words(self.config)  # fails if the file does not exist
         return read_words(self.config, sentences_of(self.task, self.examples["train"]), self.log)
 
     @cached_property
     def named(self) -> dict[str, Vocabulary]:
+        """The task's vocabularies by name."""
         return dict(self.task.vocabularies(self.examples["train"]))
 
     @cached_property

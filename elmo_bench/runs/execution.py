@@ -182,6 +182,7 @@ def count(
 
 
 def evaluation_batches(split: str, material: Material, batch_size: int) -> EvaluationBatches:
+    """The batches of a split, always the same."""
     return EvaluationBatches(material.indexed[split], material.layers[split], batch_size)
 
 

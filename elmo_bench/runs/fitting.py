@@ -257,6 +257,7 @@ def recent_slope(scores: Sequence[float]) -> float | None:
 
 
 def copy_state(module: torch.nn.Module) -> dict[str, Tensor]:
+    """The weights as they are now, whatever training does with them later."""
     return {name: value.detach().clone() for name, value in module.state_dict().items()}
 
 

@@ -81,6 +81,7 @@ class Linear:
     per_sentence: float
 
     def of(self, text: Text) -> float:
+        """The bytes for a text."""
         return self.fixed + self.per_type * text.types + self.per_sentence * text.sentences
 
 
@@ -108,9 +109,11 @@ class Training:
     products: str
 
     def step_seconds(self, tokens: float) -> float:
+        """The seconds of a step of so many tokens."""
         return self.seconds_fixed + self.seconds_per_token * tokens
 
     def memory(self, config: BilmConfig, tokens: float) -> float:
+        """The bytes of a step: the weights with what belongs to them, and what grows with the tokens."""
         return self.parameters * FLOAT * COPIES[config.descent.optimiser] + self.bytes_per_token * tokens
 
 

@@ -39,6 +39,7 @@ class ScoresOnDemand(Mapping[str, Score]):
 
     @cached_property
     def found(self) -> dict[str, Score]:
+        """The scores of all tasks, found once."""
         return find_scores(self.records)[0]
 
     def __getitem__(self, task: str) -> Score:

@@ -143,6 +143,7 @@ def _unreachable(where: str, reason: str, alternative: str) -> DataMissingError:
 
 
 def first_line(error: Exception) -> str:
+    """The first line of an error's message, to stand inside a sentence."""
     return (str(error) or type(error).__name__).splitlines()[0].rstrip(".")
 
 

@@ -120,14 +120,7 @@ def _start(
     directory: Path,
     of_hydra: Sequence[str],
 ) -> int:
-    print("\n".join(describe_sum(plan)), flush=True)
-    for job in plan.broken:
-        print(f"error: {job.error}", file=sys.stderr, flush=True)
-    for job in plan.done:
-        if job.target and not job.target.published:
-            tidy(job.target.record.parent)
-    for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
-        write_end(directory / str(number), job.end())
+    _settle(plan, directory)
     targets = {tuple(job): planned.target for job, planned in zip(missing, plan.missing, strict=True)}
     expected = {job: Expected(target.group, target.seconds) for job, target in targets.items() if target}
     start = SweepStart(len(plan.jobs), time.time(), expected)
@@ -144,8 +137,8 @@ def _start(
     def launch(jobs: list[list[str]], first: int) -> None:
         # In this process a launcher keeps the configurations of all jobs that it is given at once.
         size = 1 if in_process else len(jobs)
-        for start in range(0, len(jobs), size):
-            launcher.launch(jobs[start : start + size], initial_job_idx=first + start)
+        for offset in range(0, len(jobs), size):
+            launcher.launch(jobs[offset : offset + size], initial_job_idx=first + offset)
 
     try:
         launch_all(missing, directory, launch, lambda job: wait_for(targets[tuple(job)]))
@@ -153,6 +146,18 @@ def _start(
         conclude(read_ends(directory))
         return InterruptedRunError.exit_code
     return conclude(read_ends(directory))
+
+
+def _settle(plan: Plan, directory: Path) -> None:
+    """Report the jobs that do not start, and write how each ended, after the numbers of those that do."""
+    print("\n".join(describe_sum(plan)), flush=True)
+    for job in plan.broken:
+        print(f"error: {job.error}", file=sys.stderr, flush=True)
+    for job in plan.done:
+        if job.target and not job.target.published:
+            tidy(job.target.record.parent)
+    for number, job in enumerate([*plan.done, *plan.broken], len(plan.missing)):
+        write_end(directory / str(number), job.end())
 
 
 def _is_in_process(hydra: Any) -> bool:

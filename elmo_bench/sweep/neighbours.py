@@ -343,6 +343,7 @@ def find_vectors(question: Question, setting: Setting) -> Path | None:
 
 
 def as_plain(neighbourhood: Neighbourhood) -> ContextNeighbours:
+    """A neighbourhood as a record keeps it."""
     query = neighbourhood.query
     return ContextNeighbours(
         query=Context(sentence=query.words, position=query.position),

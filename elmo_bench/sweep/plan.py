@@ -35,6 +35,8 @@ class Target:
 
 @dataclass(frozen=True)
 class PlannedJob:
+    """One job of a sweep: the record that it writes, or why it cannot start."""
+
     overrides: Overrides
     target: Target | None
     error: BenchError | None = None  # why it cannot start
@@ -56,14 +58,17 @@ class Plan:
 
     @property
     def missing(self) -> list[PlannedJob]:
+        """The jobs to start."""
         return [job for job in self.jobs if job.target and not job.target.done]
 
     @property
     def done(self) -> list[PlannedJob]:
+        """The jobs whose records are there."""
         return [job for job in self.jobs if job.target and job.target.done]
 
     @property
     def broken(self) -> list[PlannedJob]:
+        """The jobs that cannot start."""
         return [job for job in self.jobs if job.error]
 
     @property
@@ -166,5 +171,6 @@ def read_times(*directories: Path) -> dict[Kinship, list[float]]:
 
 
 def find_records(directories: Iterable[Path]) -> list[Path]:
+    """Every file that may be the record of a run, in directories of runs and of published records."""
     patterns = ("*/*/result.json", "*/*.json")
     return [path for directory in directories for pattern in patterns for path in directory.glob(pattern)]

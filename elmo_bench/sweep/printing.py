@@ -6,6 +6,7 @@ from functools import cache
 
 
 def print_line(message: str) -> None:
+    """Print a line at once, so that a log file shows how far the work is."""
     print(message, flush=True)
 
 

@@ -195,6 +195,7 @@ def _check_work(run: Pretraining, identity: str, log: Log) -> None:
 
 
 def _train(run: Pretraining, identity: str, log: Log) -> None:
+    """Number the text, train from the newest checkpoint, measure, and write the model with its record."""
     config = run.config.bilm
     with waiting_lock(run.work / "encoding.lock", "the text is being numbered", log):
         text = encode_shards(run.corpus.train, run.work / "train", log)
@@ -204,18 +205,7 @@ def _train(run: Pretraining, identity: str, log: Log) -> None:
     reader = _reader(run.config, table)
     steps = _count_steps(config, reader)
     part = heldout.spread(config.curve_tokens)
-
-    log(
-        f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
-        f"{len(model.vocabulary):,}, {steps:,} steps, products in {product_dtype(config) or torch.float32}"
-    )
-    if shared := count_shared(heldout, text):
-        log(
-            f"warning: {shared:,} of {len(heldout):,} held-out sentences are also in the training text; "
-            "their perplexity is lower than that of new text"
-        )
-    if run.streams:
-        log("measuring perplexity before training")
+    _announce(run, model, text, heldout, steps, log)
     before = _measure_streams(run, model)
     curve = Curve(
         config.curve_every, config.patience, reader.steps(0), lambda: measure_fresh(model, part), log
@@ -229,22 +219,46 @@ def _train(run: Pretraining, identity: str, log: Log) -> None:
     if curve.best_row is not None:
         module.load_state_dict(curve.best_state)
     figures = _measure_finally(run, model, heldout, before, log)
-    progress = {
-        "finished": finished_steps >= steps or curve.is_exhausted,
+    progress = _describe_progress(config, model, curve, finished_steps, steps)
+    sizes = {"tokens": len(text.tokens), "sentences": len(text), "types": len(text.types)}
+    _write(run, model, identity, {**progress, **figures, "corpus": {**_shards(run.corpus), **sizes}})
+
+
+def _announce(
+    run: Pretraining, model: LanguageModel, text: EncodedText, heldout: EncodedText, steps: int, log: Log
+) -> None:
+    """Log the sizes, and what makes the perplexity on held-out text doubtful."""
+    log(
+        f"{run.target.name}: {len(text.tokens):,} tokens in {len(text):,} sentences, vocabulary "
+        f"{len(model.vocabulary):,}, {steps:,} steps, "
+        f"products in {product_dtype(run.config.bilm) or torch.float32}"
+    )
+    if shared := count_shared(heldout, text):
+        log(
+            f"warning: {shared:,} of {len(heldout):,} held-out sentences are also in the training text; "
+            "their perplexity is lower than that of new text"
+        )
+    if run.streams:
+        log("measuring perplexity before training")
+
+
+def _describe_progress(
+    config: BilmConfig, model: LanguageModel, curve: Curve, done: int, planned: int
+) -> dict[str, Any]:
+    """How far the training went and how it computed, for the record."""
+    is_sampled = samples_negatives(config, len(model.vocabulary))
+    return {
+        "finished": done >= planned or curve.is_exhausted,
         "stopped": "patience" if curve.is_exhausted else "cap",
-        "steps": finished_steps,
+        "steps": done,
         "best_step": None if curve.best_row is None else int(curve.rows[curve.best_row]["step"]),
-        "planned_steps": steps,
+        "planned_steps": planned,
         "tokens": curve.tokens,
         "seconds": round(curve.seconds, 1),
-        "objective": "sampled softmax"
-        if samples_negatives(config, len(model.vocabulary))
-        else "full softmax",
+        "objective": "sampled softmax" if is_sampled else "full softmax",
         "products": str(product_dtype(config) or torch.float32).removeprefix("torch."),
         "curve": curve.rows,
     }
-    sizes = {"tokens": len(text.tokens), "sentences": len(text), "types": len(text.types)}
-    _write(run, model, identity, {**progress, **figures, "corpus": {**_shards(run.corpus), **sizes}})
 
 
 def _measure_finally(
@@ -285,6 +299,7 @@ def describe_perplexity(perplexity: Perplexity) -> str:
 
 
 def describe_figures(figures: Figures) -> str:
+    """The perplexities of one reading."""
     return f"forward {figures.forward:.2f}, backward {figures.backward:.2f}, average {figures.average:.2f}"
 
 

@@ -39,6 +39,7 @@ class StepInput(NamedTuple):
     predictions: int  # of one direction over all processes
 
     def to(self, device: torch.device) -> StepInput:
+        """The same step on a device."""
         ahead, back = (
             DirectedInput(d.words.to(device), d.targets.to(device), d.counts) for d in self.directions
         )

@@ -53,6 +53,7 @@ class ModelFiles:
 
     @property
     def tokenizer(self) -> Path:
+        """The path of the tokeniser's file."""
         return self.directory / TOKENIZER
 
     def digests(self) -> list[Any]:
