@@ -143,17 +143,22 @@ def measure(overrides: Sequence[str], steps: int, random: bool) -> dict[str, Any
         "peak_gib": peak,
         "load": os.getloadavg()[0],
     }
-    if updates:
-        clock = 1 if torch.get_num_threads() == 1 else 0  # as in benchmarks/timing.py
-        learning = sum(ledger.seconds[part][clock] for part in ("forward", "backward"))
-        operations, uncounted = count_operations(caught)
-        found |= {
-            "operations_per_step": operations / updates,
-            "gflops": operations / learning / 1e9,
-            "limit_gflops": measure_limit(),
-            "uncounted": uncounted,
-        }
-    return found
+    return found | measure_rate(ledger, caught, updates) if updates else found
+
+
+def measure_rate(ledger: Ledger, caught: Caught, updates: int) -> dict[str, Any]:
+    """How many operations a step has, how many of them a second does, and what the machine could do."""
+    import torch
+
+    clock = 1 if torch.get_num_threads() == 1 else 0  # as in benchmarks/timing.py
+    learning = sum(ledger.seconds[part][clock] for part in ("forward", "backward"))
+    operations, uncounted = count_operations(caught)
+    return {
+        "operations_per_step": operations / updates,
+        "gflops": operations / learning / 1e9,
+        "limit_gflops": measure_limit(),
+        "uncounted": uncounted,
+    }
 
 
 def compose_run(overrides: Sequence[str], steps: int, ledger: Ledger) -> Any:

@@ -103,6 +103,6 @@ class Documented(Protocol):
 
 @runtime_checkable
 class Named(Protocol):
-    """What an example offers beside, where its corpus has a name of its own for it."""
+    """An example that has a name in its corpus beside its id; optional."""
 
     corpus_id: str

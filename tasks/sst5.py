@@ -124,7 +124,7 @@ class Sst5Head(nn.Module):
         self.words = WordEmbedding(vocabularies.words, settings.word_dropout)
         inputs = self.words.dim + widths.at_input
         if not inputs:
-            raise UsageError("words=none: without ELMo at the input the sentiment head has no input")
+            raise UsageError("words=none: task sst5 then reads ELMo alone; it needs elmo.where=input or both")
         self.pre_encode = nn.Sequential(
             Dropout(settings.embedding_dropout),
             nn.Linear(inputs, settings.pre_encoded),

@@ -75,7 +75,9 @@ def check_packages() -> Iterator[Check]:
     if sys.version_info >= OLDEST_PYTHON:
         yield Check("ok", "python", version)
     else:
-        yield Check("problem", "python", version, "Python 3.11 or newer is needed")
+        yield Check(
+            "problem", "python", version, f"Python {'.'.join(map(str, OLDEST_PYTHON))} or newer is needed"
+        )
     try:
         declared = importlib.metadata.requires("elmo-bench") or []
     except importlib.metadata.PackageNotFoundError:
@@ -104,7 +106,7 @@ def is_needed(requirement: Requirement) -> bool:
 
 
 def check_requirement(requirement: Requirement) -> list[Check]:
-    """The fault of one dependency, absent or out of bounds; None if there is none."""
+    """The fault of one dependency, absent or out of bounds; empty if there is none."""
     remedy = f"pip install '{requirement}'"
     try:
         installed = importlib.metadata.version(requirement.name)

@@ -143,13 +143,13 @@ def run(arguments: argparse.Namespace) -> None:
     for name in ("workers", "join"):
         if (value := getattr(arguments, name)) is not None and value < 1:
             raise UsageError(f"--{name} {value}: expected a positive number")
-    words = choose_words(arguments)
+    overrides = choose_overrides(arguments)
     lengths = read_lengths(arguments.sentences)
     from elmo_bench.cli.vector_files import VectorFile
     from elmo_bench.loading import find_chosen
 
     VectorFile.check_name(arguments.vectors)
-    job = Job(arguments.sentences, arguments.vectors, lengths, find_chosen(words))
+    job = Job(arguments.sentences, arguments.vectors, lengths, find_chosen(overrides))
     file = job.file(arguments.shard)
     if not file.path.parent.is_dir():
         raise UsageError(f"{file.path.parent}: no such directory to write to")
@@ -159,7 +159,7 @@ def run(arguments: argparse.Namespace) -> None:
                 file.tidy()
                 print(f"already done: {file.path}")
                 return
-            fill(job, file, arguments, words)
+            fill(job, file, arguments, overrides)
     except BusyError:
         raise
     except KeyboardInterrupt as error:
@@ -171,7 +171,7 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"wrote {counts}: {file.path}")
 
 
-def choose_words(arguments: argparse.Namespace) -> tuple[str, ...]:
+def choose_overrides(arguments: argparse.Namespace) -> tuple[str, ...]:
     """The overrides that choose the encoder."""
     from elmo_bench.loading import choose_model, spell_settings
 
@@ -220,7 +220,7 @@ def cut_blocks(lengths: Sequence[int]) -> tuple[list[range], list[int]]:
     return blocks, starts
 
 
-def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, words: tuple[str, ...]) -> None:
+def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, overrides: tuple[str, ...]) -> None:
     """Write the blocks that are missing, and note each."""
     lengths, first = file.layout.lengths, file.layout.first
     blocks = [shift(block, -first) for block in job.blocks(arguments.shard)]
@@ -231,7 +231,7 @@ def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, words: tuple
     else:
         sentences = read_blocks(job.sentences, missing, first)
         workers = min(arguments.workers, len(missing))
-        written = embed(job.found, file, sentences, workers, words)
+        written = embed(job.found, file, sentences, workers, overrides)
     file.lay_out()
     total, left = sum(lengths), sum(sum(lengths[block.start : block.stop]) for block in missing)
     with (
@@ -249,7 +249,7 @@ def embed(
     file: VectorFile,
     sentences: Iterator[tuple[range, list[Words]]],
     workers: int,
-    words: tuple[str, ...],
+    overrides: tuple[str, ...],
 ) -> Written:
     """Encode and write blocks, in this process or in several."""
     if workers < 1:  # nothing is missing
@@ -265,7 +265,7 @@ def embed(
     from elmo_bench.cli.embed_workers import Work, embed_with_workers
 
     threads = max(1, torch.get_num_threads() // workers)
-    work = Work(words, own_directories(), file, threads)
+    work = Work(overrides, own_directories(), file, threads)
     yield from embed_with_workers(work, sentences, workers)
 
 

@@ -47,12 +47,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         (srl_figures, "srl", "GOLD PREDICTED", "srl-eval.pl's figures for CoNLL-2005 props"),
         (squad_figures, "squad", "DATASET PREDICTIONS", "exact match and F1 of SQuAD v1.1, all digits"),
         (coref_figures, "coref", "KEY RESPONSE", "MUC, B³ and CEAF-φ4 as scorer v8.01 prints them"),
-        (
-            sst5_figures,
-            "sst5",
-            "TREES PREDICTED",
-            "accuracy of one label per line against the roots of trees",
-        ),
+        (sst5_figures, "sst5", "TREES PREDICTED", "accuracy of one label per line against trees' roots"),
         (accuracy_figures, "accuracy", "TAGGED", "right answers in columns `... gold predicted`"),
     ):
         of_kind = kinds.add_parser(kind, help=what, description=what)
@@ -172,11 +167,12 @@ def squad_figures(dataset: Path, predictions: Path) -> Figures:
 
 def sst5_figures(trees: Path, predicted: Path) -> Figures:
     """The percentage of sentences with the right sentiment, in total and by label."""
-    pairs = _read_sentiment(trees, predicted)
-    labels = sorted({gold for gold, _ in pairs})
+    by_label: dict[int, list[Counts]] = {}
+    for gold, found in _read_sentiment(trees, predicted):
+        by_label.setdefault(gold, []).append(count_correct([gold], [found]))
     return {
-        **_accuracy(pairs),
-        "labels": {str(label): _accuracy([pair for pair in pairs if pair[0] == label]) for label in labels},
+        **_accuracy([row for rows in by_label.values() for row in rows]),
+        "labels": {str(label): _accuracy(by_label[label]) for label in sorted(by_label)},
     }
 
 
@@ -202,16 +198,13 @@ def _read_sentiment(trees: Path, predicted: Path) -> list[tuple[int, int]]:
     return list(zip(gold, found, strict=True))
 
 
-def _accuracy(pairs: Sequence[tuple[int, int]]) -> Figures:
-    rows = [count_correct([wanted], [answer]) for wanted, answer in pairs]
+def _accuracy(rows: Sequence[Counts]) -> Figures:
     return {**score_accuracy(rows), **{name: int(number) for name, number in sum_counts(rows).items()}}
 
 
 def accuracy_figures(tagged: Path) -> Figures:
     """The percentage of rows whose last two columns agree."""
-    rows = [count_correct(gold, found) for gold, found in _read_answers(tagged)]
-    counts = {name: int(number) for name, number in sum_counts(rows).items()}
-    return {**score_accuracy(rows), **counts}
+    return _accuracy([count_correct(gold, found) for gold, found in _read_answers(tagged)])
 
 
 def accuracy_check(tagged: Path) -> Both:

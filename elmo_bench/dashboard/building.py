@@ -32,33 +32,33 @@ class Project:
 
 def build_workspace(project: Project, sections: Sequence[SectionPlan]) -> Any:
     """A saved view of the project: runs grouped by task and method, one section per table."""
-    ws, wr, expr = _modules()
+    workspaces, reports, expressions = _modules()
     built = [
-        ws.Section(
+        workspaces.Section(
             name=section.title,
-            panels=[build_panel(wr, panel, panel.title) for panel in section.panels],
+            panels=[build_panel(reports, panel, panel.title) for panel in section.panels],
             is_open=number == 0,
         )
         for number, section in enumerate(sections)
     ]
-    runs = ws.RunsetSettings(
-        filters=project.filters(), groupby=[expr.Config("task_name"), expr.Config("method")]
+    runs = workspaces.RunsetSettings(
+        filters=project.filters(), groupby=[expressions.Config("task_name"), expressions.Config("method")]
     )
-    return ws.Workspace(
+    return workspaces.Workspace(
         entity=project.entity, project=project.name, name=NAME, sections=built, runset_settings=runs
     )
 
 
 def build_report(project: Project, sections: Sequence[SectionPlan]) -> Any:
     """A page: the description of each table, the command for its runs, and its panels by task."""
-    _, wr, _ = _modules()
-    blocks: list[Any] = [wr.TableOfContents()]
+    _, reports, _ = _modules()
+    blocks: list[Any] = [reports.TableOfContents()]
     for section in sections:
-        blocks += [wr.H1(text=section.title), wr.P(text=section.text)]
-        blocks += [wr.MarkdownBlock(text=f"Filled by `{section.command}`")]
+        blocks += [reports.H1(text=section.title), reports.P(text=section.text)]
+        blocks += [reports.MarkdownBlock(text=f"Filled by `{section.command}`")]
         for task in section.tasks:
-            blocks += [wr.H2(text=task), build_grid(wr, project, section, task)]
-    return wr.Report(
+            blocks += [reports.H2(text=task), build_grid(reports, project, section, task)]
+    return reports.Report(
         project=project.name,
         entity=project.entity,
         title=NAME,
@@ -68,33 +68,35 @@ def build_report(project: Project, sections: Sequence[SectionPlan]) -> Any:
     )
 
 
-def build_grid(wr: Any, project: Project, section: SectionPlan, task: str) -> Any:
+def build_grid(reports: Any, project: Project, section: SectionPlan, task: str) -> Any:
     """The panels of one section for the runs of one task."""
-    runs = wr.Runset(entity=project.entity, project=project.name, name=task, filters=project.filters(task))
+    runs = reports.Runset(
+        entity=project.entity, project=project.name, name=task, filters=project.filters(task)
+    )
     panels = []
     for number, plan in enumerate(plan for plan in section.panels if plan.task == task):
-        panel = build_panel(wr, plan, plan.title)
+        panel = build_panel(reports, plan, plan.title)
         row, column = divmod(number * WIDTH, COLUMNS)
-        panel.layout = wr.Layout(x=column, y=row * HEIGHT, w=WIDTH, h=HEIGHT)
+        panel.layout = reports.Layout(x=column, y=row * HEIGHT, w=WIDTH, h=HEIGHT)
         panels.append(panel)
-    return wr.PanelGrid(runsets=[runs], panels=panels)
+    return reports.PanelGrid(runsets=[runs], panels=panels)
 
 
-def build_panel(wr: Any, plan: PanelPlan, title: str) -> Any:
+def build_panel(reports: Any, plan: PanelPlan, title: str) -> Any:
     """One chart, averaged over seeds with the standard deviation around the mean."""
     if plan.kind == "points":
-        return wr.ScatterPlot(
-            title=title, x=wr.Config(plan.x), y=wr.SummaryMetric(plan.metrics[0]), log_x=True
+        return reports.ScatterPlot(
+            title=title, x=reports.Config(plan.x), y=reports.SummaryMetric(plan.metrics[0]), log_x=True
         )
     averaged = {
         "title": title,
-        "groupby": wr.Config(plan.group_by),
+        "groupby": reports.Config(plan.group_by),
         "groupby_aggfunc": "mean",
         "groupby_rangefunc": "stddev",
     }
     if plan.kind == "bars":
-        return wr.BarPlot(metrics=[wr.SummaryMetric(name) for name in plan.metrics], **averaged)
-    return wr.LinePlot(x=plan.x, y=list(plan.metrics), aggregate=True, **averaged)
+        return reports.BarPlot(metrics=[reports.SummaryMetric(name) for name in plan.metrics], **averaged)
+    return reports.LinePlot(x=plan.x, y=list(plan.metrics), aggregate=True, **averaged)
 
 
 def specify(project: Project, sections: Sequence[SectionPlan]) -> dict[str, Any]:

@@ -91,6 +91,5 @@ def quantise(vectors: Tensor) -> tuple[Tensor, Tensor]:
     scales = grouped.abs().amax(dim=2) / LARGEST
     scales = scales.where(scales.isnan() | (scales >= SMALLEST), torch.zeros(()))
     divisors = scales.where(scales.isfinite() & (scales > 0), torch.ones(()))
-    return scales, (grouped / divisors[:, :, None]).round().clamp(-LARGEST, LARGEST).nan_to_num().to(
-        torch.int8
-    )
+    rounded = (grouped / divisors[:, :, None]).round().clamp(-LARGEST, LARGEST)
+    return scales, rounded.nan_to_num().to(torch.int8)

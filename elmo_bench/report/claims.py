@@ -103,9 +103,9 @@ class Archive:
 
     def places(self, source: str, task: str) -> list[Place]:
         """Where a source has runs of a task."""
-        runs = self.published.runs
+        records = (run.record for run in self.published.runs)
         return sorted(
-            {place_of(r.record) for r in runs if (r.record.source, r.record.task) == (source, task)}
+            {place_of(record) for record in records if (record.source, record.task) == (source, task)}
         )
 
     def find(self, place: Place, task: str, first: Condition | None, second: Condition) -> Sides:
@@ -118,7 +118,9 @@ class Archive:
         chosen = tuple(word for word in block.chosen_by if not word.startswith("encoder.untrained="))
         found = [Sides(place, block.encoder, {}, {}, single, chosen)]
         for setting in sorted({setting_of(run.record) for one in runs for run in one.runs}):
-            alike = [TaskRuns(tuple(r for r in one.runs if setting_of(r.record) == setting)) for one in runs]
+            alike = [
+                TaskRuns(tuple(run for run in one.runs if setting_of(run.record) == setting)) for one in runs
+            ]
             after = alike[-1].find(second.wanted)
             before = alike[0].find(first.wanted) if first else {}
             sides = replace(found[0], first=before, second=after)

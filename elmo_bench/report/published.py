@@ -146,8 +146,10 @@ class TaskRuns:
 
     @property
     def usual(self) -> Record | None:
-        """A run with the settings and word vectors of the cells: those of the newest task version, then of
-        most runs."""
+        """A run with the settings and word vectors of the cells.
+
+        Settings of the newest task version come first, then those of most runs.
+        """
         groups: dict[tuple[str, str], list[Record]] = defaultdict(list)
         for run in self.runs:
             groups[setting_of(run.record), words_of(run.record)].append(run.record)

@@ -90,12 +90,11 @@ def _row(name: str, seeds: Seeds, baseline: Seeds, referee: Referee) -> tuple[fl
     split = "test" if all("test" in record.scores for record in records) else "dev"
     own = records[: len(seeds)]
     scores = [record.scores[split][metric] for record in own]
+    spread = f" ± {stdev(scores):5.2f}" if len(scores) > 1 else " " * 8
     cells = [
         name,
         *([f"dev {mean(record.scores['dev'][metric] for record in own):6.2f}"] if split == "test" else []),
-        f"{split} {mean(scores):6.2f} ± {stdev(scores):5.2f}"
-        if len(scores) > 1
-        else f"{split} {mean(scores):6.2f}" + " " * 8,
+        f"{split} {mean(scores):6.2f}{spread}",
         f"n={len(scores)}",
     ]
     if pairs := [(baseline[seed], seeds[seed]) for seed in sorted(seeds.keys() & baseline.keys())]:

@@ -161,7 +161,7 @@ def name_classes(rows: Any) -> Iterator[Row]:
         return names[column][value] if value is not None and value >= 0 else NO_LABEL
 
     for row in rows:
-        yield {c: named(c, value) if c in names else value for c, value in row.items()}
+        yield {column: named(column, value) if column in names else value for column, value in row.items()}
 
 
 def write_rows(hub: HubConfig, rows: Iterable[Row], write: Callable[[str], object]) -> dict[str, int]:

@@ -221,6 +221,7 @@ def answer(prepared: Prepared) -> NeighboursRecord:
         )
     around = search(prepared, queries, ranked, tokens)
     vectors = prepared.vectors
+    similar = find_similar_words(read_vectors(vectors), question.word, 2 * question.count) if vectors else []
     return NeighboursRecord(
         identity=prepared.identity,
         word=question.word,
@@ -233,9 +234,7 @@ def answer(prepared: Prepared) -> NeighboursRecord:
         contexts=[as_plain(neighbourhood) for neighbourhood in around],
         vectors=vectors.name if vectors else None,
         vectors_sha256=prepared.identity["vectors_sha256"],
-        static=find_similar_words(read_vectors(vectors), question.word, 2 * question.count)
-        if vectors
-        else [],
+        static=similar,
         environment=describe_environment(),
     )
 
