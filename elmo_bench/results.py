@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, overload
 from elmo_bench.directories import add_directories
 from elmo_bench.extras import import_extra
 from elmo_bench.report.comparison import Comparison, Referee, Run
-from elmo_bench.report.pairs import choose_metric, find_many, gather, pair_up, read_run
+from elmo_bench.report.pairs import choose_metric, find_runs, gather, pair_up, read_run
 from elmo_bench.report.published import read_published
 from elmo_bench.report.rows import rows_of
 from elmo_bench.report.statistics import RESAMPLES
@@ -78,8 +78,7 @@ def load_results(directory: str | Path = "results") -> Results:
     published = read_published(place / RECORDS)
     runs = {run.key: run for run in published.runs}
     problems = list(published.problems)
-    tasks = sorted((place / RUNS).glob("*"))
-    for file in [file for task in tasks for file in find_many(task, "*")]:
+    for file in find_runs(place / RUNS):
         try:
             run = read_run(file)
         except DamagedFileError as error:

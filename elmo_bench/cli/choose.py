@@ -7,7 +7,8 @@ import json
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_run
-from elmo_bench.records import RUN_RECORD, read_record
+from elmo_bench.records import read_record
+from elmo_bench.report.pairs import find_runs
 from elmo_bench.report.rates import describe_rates, find_rates, rates_as_json
 from elmo_bench.types import DataMissingError
 
@@ -28,10 +29,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 def run(arguments: argparse.Namespace) -> None:
     """Print the choices with the commands of the final runs."""
     directory = read_paths(arguments).runs
-    pattern = f"{arguments.task or '*'}/*/{RUN_RECORD}"
-    # <name>.<n> is the old directory of a run that was repeated with force=true
-    files = [path for path in sorted(directory.glob(pattern)) if "." not in path.parent.name]
-    found = find_rates(map(read_record, files))
+    found = find_rates(map(read_record, find_runs(directory, arguments.task or "*")))
     if not found:
         raise DataMissingError(
             f"{directory}: no runs at several learning rates without test data there; "

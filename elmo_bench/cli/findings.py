@@ -7,12 +7,11 @@ import json
 
 from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
-from elmo_bench.report.comparison import Referee
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import judge_findings, list_sources
 from elmo_bench.report.inputs import describe_tasks
 from elmo_bench.report.published import GENERATED, read_published
-from elmo_bench.runs.scores import ScoresOnDemand
+from elmo_bench.runs.scores import build_referee
 from elmo_bench.types import DamagedFileError, UsageError
 
 HELP = """the paper's findings as claims, with the verdict of published runs on each: holds, contrary,
@@ -44,7 +43,7 @@ def run(arguments: argparse.Namespace) -> None:
     published = read_published(paths.records)
     records = [item.record for item in published.runs]
     tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
-    referee = Referee(ScoresOnDemand(records), cache=paths.cache / "resamples")
+    referee = build_referee(records, paths)
     referee.check_unsealed(published.runs)
     sources = [arguments.source] if arguments.source else list_sources(published) or [GENERATED]
     judged = {source: judge_findings(families, published, referee, tasks, source) for source in sources}

@@ -23,7 +23,7 @@ from elmo_bench.report.page import write_page
 from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.rows import write_runs
 from elmo_bench.runs.answers import AnswersAtHand, find_predictions, find_strange_predictions
-from elmo_bench.runs.scores import find_scores
+from elmo_bench.runs.scores import DRAWN_SCORES, find_scores
 from elmo_bench.types import DataMissingError
 
 HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
@@ -86,7 +86,7 @@ def gather_inputs(published: Published, paths: PathsConfig, resamples: int) -> R
     tasks, unclear = describe_tasks({name: read_task(name) for name in list_tasks()}, tables, records)
     strange = chain.from_iterable(find_strange_predictions(one, "test", paths.runs) for one in published.runs)
     problems = [*problems, *unclear, *strange]
-    referee = Referee(scores, resamples, problems=problems, cache=paths.cache / "resamples")
+    referee = Referee(scores, resamples, problems=problems, cache=paths.cache / DRAWN_SCORES)
     referee.check_unsealed(published.runs)
     sizes = frozenset(list_choices("size"))
     inputs = ReportInputs(published, referee, tables, tasks, list_findings(), sizes)

@@ -7,13 +7,12 @@ from pathlib import Path
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_command
-from elmo_bench.config import PathsConfig
 from elmo_bench.files import write_atomically
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
-from elmo_bench.report.published import Published, read_published
+from elmo_bench.report.published import read_published
 from elmo_bench.report.summary import summarise
-from elmo_bench.runs.scores import ScoresOnDemand
+from elmo_bench.runs.scores import build_referee
 from elmo_bench.types import DataMissingError, UsageError, log_to_stderr
 
 HELP = "mean, spread over seeds and paired gain of every published condition, task by task"
@@ -51,7 +50,7 @@ def run(arguments: argparse.Namespace) -> None:
     if not runs:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
         raise DataMissingError(f"{paths.records}: no records{which}; {spell_command('publish')} makes some")
-    referee = find_referee(published, paths)
+    referee = build_referee([run.record for run in published.runs], paths)
     print(summarise(runs, referee))
     warn(referee)
 
@@ -64,7 +63,7 @@ def print_gains(arguments: argparse.Namespace) -> None:
         )
     paths = read_paths(arguments)
     published = read_published(paths.records)
-    referee = find_referee(published, paths)
+    referee = build_referee([run.record for run in published.runs], paths)
     gains = find_gains(published, arguments.source, referee)
     warn(referee)
     if not gains:
@@ -75,11 +74,6 @@ def print_gains(arguments: argparse.Namespace) -> None:
     if arguments.figure:
         write_atomically(arguments.figure, draw_gains(gains, f"{arguments.source} data").encode())
     print(write_gains(gains))
-
-
-def find_referee(published: Published, paths: PathsConfig) -> Referee:
-    """Who compares the runs; it keeps what it draws, as that of `findings` does."""
-    return Referee(ScoresOnDemand([run.record for run in published.runs]), cache=paths.cache / "resamples")
 
 
 def warn(referee: Referee) -> None:

@@ -55,6 +55,11 @@ def find_many(directory: Path, pattern: str) -> list[Path]:
     return sorted([*current, *directory.glob(f"{pattern}.json")])
 
 
+def find_runs(directory: Path, task: str = "*") -> list[Path]:
+    """The record files of every finished run below a directory of runs, of one task or of all."""
+    return [file for place in sorted(directory.glob(task)) for file in find_many(place, "*")]
+
+
 def pair_up(first: Mapping[int, Run], second: Mapping[int, Run], split: str) -> Pairs:
     """Pairs of runs on the same data: the same seeds, or two single runs whatever their seeds."""
     pairs = _pair_seeds(first, second)

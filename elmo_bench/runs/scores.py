@@ -7,11 +7,14 @@ from functools import cached_property
 
 from elmo_bench.catalog import list_tasks, read_task
 from elmo_bench.conditions import fill_in
-from elmo_bench.config import TaskConfig
+from elmo_bench.config import PathsConfig, TaskConfig
 from elmo_bench.plugins import find_score
 from elmo_bench.records import Record
+from elmo_bench.report.comparison import Referee
 from elmo_bench.report.statistics import Score
 from elmo_bench.types import UsageError
+
+DRAWN_SCORES = "resamples"  # below paths.cache
 
 
 def find_scores(records: Iterable[Record]) -> tuple[dict[str, Score], list[str]]:
@@ -50,6 +53,11 @@ class ScoresOnDemand(Mapping[str, Score]):
 
     def __len__(self) -> int:
         return len(self.found)
+
+
+def build_referee(records: Sequence[Record], paths: PathsConfig) -> Referee:
+    """Who compares runs: it finds a score when a test needs it, and keeps what it draws in the cache."""
+    return Referee(ScoresOnDemand(records), cache=paths.cache / DRAWN_SCORES)
 
 
 def installed_task(record: Record) -> TaskConfig:
