@@ -143,9 +143,7 @@ def check_hardware() -> Iterator[Check]:
         "ok", "processor", f"{' '.join(flags) or 'unknown vector units'}; bfloat16 {'yes' if bf16 else 'no'}"
     )
     if torch.cuda.is_available():
-        yield Check(
-            "ok", "gpu", ", ".join(torch.cuda.get_device_name(n) for n in range(torch.cuda.device_count()))
-        )
+        yield Check("ok", "gpu", ", ".join(map(torch.cuda.get_device_name, range(torch.cuda.device_count()))))
     elif torch.version.cuda:
         yield Check(
             "note", "gpu", "no GPU found", "trainer=gpu needs a driver for CUDA " + torch.version.cuda

@@ -100,7 +100,7 @@ def ner_check(tagged: Path) -> Both:
     from elmo_bench.metrics.reference import entities_by_seqeval
 
     sentences = list(read_scored(tagged))
-    gold, predicted = ([getattr(s, tags) for s in sentences] for tags in ("gold", "predicted"))
+    gold, predicted = ([getattr(sentence, tags) for sentence in sentences] for tags in ("gold", "predicted"))
     return score_entities(map(count_entities, gold, predicted)), entities_by_seqeval(gold, predicted)
 
 

@@ -46,6 +46,6 @@ def run(arguments: argparse.Namespace) -> None:
         first = faults[0].error
         assert first is not None
         raise type(first)(
-            f"{len(faults)} part(s) of this run cannot work: {', '.join(f.part for f in faults)}"
+            f"{len(faults)} part(s) of this run cannot work: {', '.join(fault.part for fault in faults)}"
         )
     print("OK: no problems found")

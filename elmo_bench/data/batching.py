@@ -50,5 +50,6 @@ def plan_batches(lengths: Sequence[int], batch_size: int, seed: int, bucket: boo
         order.sort(key=lambda number: lengths[number])  # stable: ties stay shuffled
     batches = [order[start : start + batch_size] for start in range(0, len(order), batch_size)]
     if bucket:
-        batches = [batches[i] for i in torch.randperm(len(batches), generator=generator).tolist()]
+        shuffled = torch.randperm(len(batches), generator=generator).tolist()
+        batches = [batches[number] for number in shuffled]
     return batches

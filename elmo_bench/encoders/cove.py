@@ -92,7 +92,9 @@ class CoveEncoder:
         """The layers (layers, time, dim) of each sentence, in the order of the sentences."""
         results = [np.zeros((self.layer_count, len(words), self.dim), np.float32) for words in sentences]
         for batch in cut_batches([len(words) for words in sentences]):
-            for index, layers in zip(batch, self._encode([sentences[i] for i in batch]), strict=True):
+            for index, layers in zip(
+                batch, self._encode([sentences[number] for number in batch]), strict=True
+            ):
                 results[index] = layers
         return results
 

@@ -41,14 +41,16 @@ def write_document(split: str, number: int, length: int) -> Document:
     recent: tuple[Entity, ...] = cast[:2]
     for _ in range(length):
         event = _event(cast, scope, randomness)
-        pronouns = frozenset(m.id for m in recent if _is_clear(m, recent) and randomness.random() < 0.7)
-        described = frozenset(m.id for m in cast if m.id not in pronouns and randomness.random() < 0.35)
+        pronouns = frozenset(
+            member.id for member in recent if _is_clear(member, recent) and randomness.random() < 0.7
+        )
+        described = frozenset(
+            member.id for member in cast if member.id not in pronouns and randomness.random() < 0.35
+        )
         sentence = _tell(event, scope, randomness, pronouns, described)
         sentences.append(sentence)
-        recent = (
-            tuple({mention.entity.id: mention.entity for mention in sentence.mentions}.values()) or recent
-        )
-        recent = tuple(member for member in cast if member.id in {r.id for r in recent})
+        told = {mention.entity.id for mention in sentence.mentions} or {member.id for member in recent}
+        recent = tuple(member for member in cast if member.id in told)
     return Document(f"world/{split}/{number:04d}", tuple(sentences))
 
 
@@ -75,12 +77,16 @@ def _introduction(member: Entity, scope: Scope, randomness: random.Random) -> Se
 def _event(cast: tuple[Entity, ...], scope: Scope, randomness: random.Random) -> Event:
     kinds = {member.kind for member in cast}
     possible = [
-        r for r in RELATIONS if r.subject in kinds and (r.object in kinds or not r.object) and not r.recipient
+        relation
+        for relation in RELATIONS
+        if relation.subject in kinds
+        and (relation.object in kinds or not relation.object)
+        and not relation.recipient
     ]
     event = new_event(cast, 10, scope, randomness, randomness.choice(possible))
     subjects = [member for member in cast if member.kind == event.relation.subject]
     subject = randomness.choice(subjects)
-    objects = [m for m in cast if m.kind == event.relation.object and m.id != subject.id]
+    objects = [member for member in cast if member.kind == event.relation.object and member.id != subject.id]
     if not event.relation.object:
         return Event(event.relation, event.verb, subject, None, None, event.tail)
     if not objects:

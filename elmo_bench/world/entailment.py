@@ -37,6 +37,7 @@ class Group:
 
     @property
     def is_plural(self) -> bool:
+        """Whether the noun is in the plural."""
         return self.count not in ("a", "no")
 
     def words(self) -> str:
@@ -145,8 +146,9 @@ def _without_tail(scene: Scene, scope: Scope, randomness: random.Random) -> Scen
 def _other_relation(scene: Scene, scope: Scope, randomness: random.Random) -> Scene | None:
     if scene.subject.count == "no" or scene.denied:
         return None
-    same = [r for r in SCENIC if r.subject == scene.relation.subject and r.object == scene.relation.object]
-    rivals = [r for r in same if r.name != scene.relation.name]
+    own = scene.relation
+    same = [one for one in SCENIC if (one.subject, one.object) == (own.subject, own.object)]
+    rivals = [one for one in same if one.name != own.name]
     if not rivals:
         return None
     rival = randomness.choice(rivals)
@@ -176,7 +178,8 @@ def _more_detail(scene: Scene, scope: Scope, randomness: random.Random) -> Scene
 
 def _other_matter(scene: Scene, scope: Scope, randomness: random.Random) -> Scene | None:
     """Another action that the subject may do at the same time, so that the label must be neutral."""
-    others = [r for r in SCENIC if r.subject == scene.relation.subject and r.object != scene.relation.object]
+    own = scene.relation
+    others = [one for one in SCENIC if one.subject == own.subject and one.object != own.object]
     if not others or scene.subject.count == "no":
         return None
     other = randomness.choice(others)
@@ -236,7 +239,7 @@ def draw_pair(label: str, scope: Scope, randomness: random.Random) -> tuple[str,
 
 
 _CAST_KINDS = tuple(kind for kind in NAMED_KINDS for _ in range(2))
-_TELLING = tuple(r for r in RELATIONS if r.subject in NAMED_KINDS and r.object in (*NAMED_KINDS, ""))
+_TELLING = tuple(one for one in RELATIONS if one.subject in NAMED_KINDS and one.object in (*NAMED_KINDS, ""))
 
 
 def draw_identity(label: str, scope: Scope, randomness: random.Random) -> tuple[str, str]:
@@ -248,7 +251,8 @@ def draw_identity(label: str, scope: Scope, randomness: random.Random) -> tuple[
         event = _named_event(scope, randomness)
         named = [member for member in (event.subject, event.object) if member is not None and member.name]
         told = _tell_by_name(event, scope, randomness)
-        mentioned = [member for member in named if any(m.name and m.entity == member for m in told.mentions)]
+        by_name = [mention.entity for mention in told.mentions if mention.name]
+        mentioned = [member for member in named if member in by_name]
         if mentioned:
             about = randomness.choice(mentioned)
             noun = _claimed_noun(label, about.kind, scope, randomness)

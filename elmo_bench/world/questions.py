@@ -66,10 +66,10 @@ def tell_paragraph(scope: Scope, randomness: random.Random, length: int) -> tupl
         member = new_entity(len(cast), kind, scope, randomness, named=True)
         if not any(set(member.name) & set(other.name) for other in cast):
             cast.append(member)
-    possible = [r for r in RELATIONS if r.subject in _ASKED and r.object in _ASKED]
+    possible = [one for one in RELATIONS if one.subject in _ASKED and one.object in _ASKED]
     told: list[Sentence] = []
     for relation in randomness.sample(possible, len(possible)):
-        members = {kind: [m for m in cast if m.kind == kind] for kind in _ASKED}
+        members = {kind: [member for member in cast if member.kind == kind] for kind in _ASKED}
         if len(told) == length or not members[relation.subject] or not members[relation.object]:
             continue
         event = new_event(tuple(cast), 20, scope, randomness, relation)

@@ -73,7 +73,7 @@ def _event_with(
         relation = RELATIONS[_relation_index(sense)]
         event = new_event(cast, 20, scope, randomness, relation)
         return replace(event, verb=next(entry for entry in relation.verbs if verb(entry).base == word))
-    relation = randomness.choice([r for r in RELATIONS if sense in (r.subject, r.object)])
+    relation = randomness.choice([one for one in RELATIONS if sense in (one.subject, one.object)])
     event = new_event(cast, 20, scope, randomness, relation)
     thing = Entity(
         30, sense, word, gender="f" if sense == "person" else "n", plural=randomness.random() < 0.2

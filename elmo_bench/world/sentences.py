@@ -60,6 +60,7 @@ class Sentence:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The words of the tokens."""
         return tuple(token.word for token in self.tokens)
 
 

@@ -31,6 +31,7 @@ class Node:
 
     @property
     def words(self) -> tuple[str, ...]:
+        """The words below the node, from left to right."""
         return (self.word,) if self.word else tuple(word for part in self.parts for word in part.words)
 
 
