@@ -9,7 +9,8 @@ from functools import cache
 from typing import Any
 
 import hydra
-from hydra.core.config_loader import ConfigLoader
+from hydra._internal.config_loader_impl import ConfigLoaderImpl
+from hydra._internal.config_repository import ConfigRepository
 from hydra.core.config_search_path import ConfigSearchPath
 from hydra.core.config_store import ConfigStore
 from hydra.core.global_hydra import GlobalHydra
@@ -52,10 +53,21 @@ class RegisteredDirectories(SearchPathPlugin):
             search_path.append(PROVIDER, f"file://{directory}")
 
 
+class Groups(ConfigRepository):
+    """The files to choose from; only a directory with such a file is a group.
+
+    Hydra takes every directory for one. `corpus/ner/NAME.yaml` of a user would make corpus=DIR of pretrain.py
+    a choice of a file, and a directory `limit` or `seed` would hide that key.
+    """
+
+    def group_exists(self, config_path: str) -> bool:
+        return bool(self.get_group_options(config_path))
+
+
 class Composer:
     """Composes configurations; valid inside `open_composer`."""
 
-    def __init__(self, loader: ConfigLoader) -> None:
+    def __init__(self, loader: ConfigLoaderImpl) -> None:
         self.loader = loader
         self._load_job_once = cache(self._load_job)
 
@@ -209,7 +221,10 @@ def open_composer(overrides: Sequence[str] = ()) -> Iterator[Composer]:
     except HydraException as error:
         raise UsageError(shorten(error)) from None
     with opened:
-        composer = Composer(GlobalHydra.instance().config_loader())
+        loader = GlobalHydra.instance().config_loader()
+        assert isinstance(loader, ConfigLoaderImpl)
+        loader.repository = Groups(loader.get_search_path())
+        composer = Composer(loader)
         _offer_models(composer, read_paths(composer, overrides))
         yield composer
 

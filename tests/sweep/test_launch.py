@@ -175,6 +175,20 @@ def test_an_experiment_of_ones_own_is_planned(launch: Launch, capsys: Output, tm
     assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
 
 
+def test_a_directory_of_ones_own_never_hides_a_key(
+    launch: Launch, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_own", [])
+    corpus = tmp_path / "mine" / "corpus" / "ner" / "chess.yaml"
+    corpus.parent.mkdir(parents=True)
+    corpus.write_text("{format: columns, train: a, dev: b, test: c, licence: none}\n")
+    (tmp_path / "mine" / "limit").mkdir()
+    own = ["--config-dir", str(tmp_path / "mine")]
+    assert launch("task=ner", "elmo=none", "limit=60", "plan=true", *own) == 0
+    words = ["bilm=tiny", "corpus=.", "plan=true", f"paths.models={tmp_path}", *own]
+    assert launch_training("", words) == 0, capsys.readouterr().err
+
+
 def test_jobs_that_differ_in_their_seed_have_it_wherever_it_is_read() -> None:
     words = ["task=ner", "+tracking.group=group-${seed}"]
     with open_composer() as composer:
