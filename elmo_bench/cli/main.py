@@ -6,6 +6,7 @@ import argparse
 import importlib
 import sys
 from pathlib import Path
+from typing import Any
 
 from elmo_bench.cli.overrides import split_overrides
 from elmo_bench.commands import name_commands
@@ -84,9 +85,15 @@ def run_command(arguments: list[str]) -> int:
     name, rest = arguments[0], arguments[1:]
     if name not in (known := [*LAUNCHERS, *COMMANDS]):
         raise UsageError(f"there is no command {name!r}{nearest(name, known)}\n\n{overview()}")
-    command = importlib.import_module(f"elmo_bench.cli.{name}")
     if name in LAUNCHERS:
-        return int(command.launch(rest))
+        return int(_module(name).launch(rest))
+    _module(name).run(read_command(name, rest))
+    return 0
+
+
+def read_command(name: str, words: list[str]) -> argparse.Namespace:
+    """The arguments of a command, which is not run."""
+    command = _module(name)
     parser = CommandParser(
         prog=name_commands(f"python -m elmo_bench {name}"),
         description=command.HELP,
@@ -102,8 +109,11 @@ def run_command(arguments: list[str]) -> int:
         help="your own tasks, encoders, corpora and experiments; may be repeated",
     )
     command.configure(parser)
-    command.run(read_arguments(parser, rest))
-    return 0
+    return read_arguments(parser, words)
+
+
+def _module(name: str) -> Any:
+    return importlib.import_module(f"elmo_bench.cli.{name}")
 
 
 def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argparse.Namespace:
