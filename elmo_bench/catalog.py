@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from omegaconf import OmegaConf
-from yaml import YAMLError
+from yaml import MarkedYAMLError, YAMLError
 
 from elmo_bench.config import FamilyConfig, TableConfig, TaskConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
@@ -107,9 +107,19 @@ def list_findings() -> dict[str, FamilyConfig]:
     return dict(sorted(families.items(), key=lambda item: (item[1].position, item[0])))
 
 
+def explain_yaml(error: MarkedYAMLError) -> str:
+    """Where a configuration file is no YAML, and why."""
+    mark = error.problem_mark
+    where = f"{mark.name}:{mark.line + 1}" if mark else "a configuration file"
+    hint = "; indent with blanks, not with a tab" if "\\t" in str(error.problem) else ""
+    return f"{where}: expected YAML, got something else ({error.problem}){hint}"
+
+
 def _read_file(path: Path, resolve: bool = True) -> dict[str, Any]:
     try:
         values = OmegaConf.to_container(OmegaConf.load(path), resolve=resolve)
+    except MarkedYAMLError as error:
+        raise UsageError(explain_yaml(error)) from None
     except (OSError, ValueError, YAMLError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
     if not isinstance(values, dict):

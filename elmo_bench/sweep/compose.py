@@ -23,8 +23,9 @@ from hydra.plugins.search_path_plugin import SearchPathPlugin
 from hydra.types import RunMode
 from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
+from yaml import MarkedYAMLError
 
-from elmo_bench.catalog import add_corpora, check_names
+from elmo_bench.catalog import add_corpora, check_names, explain_yaml
 from elmo_bench.conditions import choose_encoder, is_untrained, trained_name
 from elmo_bench.config import PathsConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
@@ -91,7 +92,11 @@ class Composer:
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
         """One composed configuration with Hydra's own section; raises UsageError if it is invalid."""
         try:
-            return self.loader.load_configuration(name, self.translate(name, overrides), mode)
+            words = self.translate(name, overrides)
+            self._refuse_unknown(name, words)
+            return self.loader.load_configuration(name, words, mode)
+        except MarkedYAMLError as error:
+            raise UsageError(explain_yaml(error)) from None
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise UsageError(self._explain(error, name, overrides)) from None
 
@@ -168,6 +173,24 @@ class Composer:
         known = self.choices(ENCODER)
         return choose_encoder(value) if value not in known and trained_name(value) in known else []
 
+    def _refuse_unknown(self, name: str, words: Sequence[str]) -> None:
+        """Raise UsageError for a choice that does not exist; of an optional group Hydra ignores it."""
+        for override in self.parse(words):
+            if override.is_delete() or override.is_sweep_override() or not self.is_group(override):
+                continue
+            group, choice = override.key_or_group, override.value()
+            if (
+                isinstance(choice, str)
+                and re.fullmatch(r"\w[\w-]*", choice)
+                and choice not in self.choices(group)
+            ):
+                raise UsageError(self._no_choice(name, group, choice))
+
+    def _no_choice(self, name: str, group: str, choice: str) -> str:
+        names = self.choices(group)
+        hint, spoken = nearest(choice, names), SPOKEN.get((name, group), group)
+        return f"{spoken}={choice}: there is no such choice{hint} (there are: {', '.join(names)})"
+
     def _ask_for(self, name: str, group: str) -> str:
         names, spoken = self.choices(group), SPOKEN.get((name, group), group)
         article = "an" if group[0] in "aeiou" else "a"
@@ -177,11 +200,7 @@ class Composer:
         """Hydra's message in one or two lines, with the nearest name that exists."""
         message = str(error)
         if match := re.search(r"Could not find '([\w@/]+)/([^'/]*)'", message):
-            group, choice = match[1], match[2]
-            names = self.choices(group)
-            hint = nearest(choice, names)
-            group = SPOKEN.get((name, group), group)
-            return f"{group}={choice}: there is no such choice{hint} (there are: {', '.join(names)})"
+            return self._no_choice(name, match[1], match[2])
         if match := re.search(r"You must specify '([^']+)'", message):
             return self._ask_for(name, match[1])
         if (match := re.search(r"Could not override '([^']+)'", message)) and (name, match[1]) in ELSEWHERE:

@@ -175,6 +175,35 @@ def test_an_experiment_of_ones_own_is_planned(launch: Launch, capsys: Output, tm
     assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
 
 
+@pytest.mark.parametrize("group", ["experiment", "task"])
+def test_a_tab_in_a_file_of_ones_own_is_named_with_its_line(
+    launch: Launch, capsys: Output, tmp_path: Path, group: str
+) -> None:
+    mine = tmp_path / "mine" / group / "tabbed.yaml"
+    mine.parent.mkdir(parents=True)
+    mine.write_text("name: tabbed\nsettings:\n\tdropout: 0.1\n")
+    words = ["-m", "+experiment=tabbed"] if group == "experiment" else ["task=tabbed"]
+    assert launch(*words, "plan=true", "--config-dir", str(mine.parents[1])) == 2
+    error = capsys.readouterr().err
+    assert f"{mine}:3: expected YAML" in error and "not with a tab\n" in error
+
+
+@pytest.mark.parametrize(
+    ("word", "message"),
+    [
+        ("debug=fats", "debug=fats: there is no such choice; did you mean 'fast'? (there are: fast)"),
+        ("size=ner_smaple", "size=ner_smaple: there is no such choice; did you mean 'ner_sample'?"),
+        ("elmo=las", "elmo=las: there is no such choice; did you mean 'last'?"),
+    ],
+)
+@pytest.mark.parametrize("sweep", [(), ("-m",)])
+def test_a_choice_that_does_not_exist_is_refused_in_every_group(
+    launch: Launch, capsys: Output, word: str, message: str, sweep: tuple[str, ...]
+) -> None:
+    assert launch("task=ner", word, "plan=true", *sweep) == 2
+    assert message in capsys.readouterr().err
+
+
 def test_a_directory_of_ones_own_never_hides_a_key(
     launch: Launch, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
