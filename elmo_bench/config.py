@@ -7,6 +7,7 @@ keys that are unknown, missing, mistyped or out of range; the error names the ke
 from __future__ import annotations
 
 import difflib
+import re
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -14,6 +15,8 @@ from typing import Any, Literal, TypeVar
 from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
 
 from elmo_bench.types import FILE_NAME, UsageError
+
+UNION_MEMBER = re.compile(r"(?:literal|tuple|dict)\[.*\]|int|str")  # how Pydantic names one of several types
 
 
 class Config(BaseModel):
@@ -396,23 +399,26 @@ def read_config(kind: type[ConfigType], raw: Mapping[str, Any], where: str = "")
 
 def explain_validation(error: ValidationError, fields: Mapping[str, Any], where: str = "") -> str:
     """One line per wrong key: what was expected, and the value."""
-    lines = []
+    lines: dict[tuple[str, str], list[str]] = {}  # by key and value, of which several types may be allowed
     for problem in error.errors():
-        key = ".".join([*filter(None, [where]), *(str(part) for part in problem["loc"])])
+        key = ".".join([*filter(None, [where]), *(str(part) for part in _key_of(problem))])
+        # A group of settings is not repeated.
+        got = "" if isinstance(problem["input"], Mapping) else f", got {problem['input']!r}"
         if problem["type"] == "extra_forbidden":
-            lines.append(f"{key}: there is no such key{nearest(str(problem['loc'][-1]), fields)}")
+            got, message = "", f"there is no such key{nearest(str(problem['loc'][-1]), fields)}"
         elif problem["type"] == "missing":
-            lines.append(f"{key}: a value is needed")
+            got, message = "", "a value is needed"
         else:
-            lines.append(f"{key}: {_describe_problem(problem)}")
-    return "\n".join(lines)
+            message = str(problem["msg"]).removeprefix("Value error, ")
+            message = f"{message[:1].lower()}{message[1:]}"
+        lines.setdefault((key, got), []).append(message)
+    return "\n".join(f"{key}: {', or '.join(messages)}{got}" for (key, got), messages in lines.items())
 
 
-def _describe_problem(problem: Mapping[str, Any]) -> str:
-    """What was expected and the value; a group of settings is not repeated."""
-    message = str(problem["msg"]).removeprefix("Value error, ")
-    message = f"{message[:1].lower()}{message[1:]}"
-    return message if isinstance(problem["input"], Mapping) else f"{message}, got {problem['input']!r}"
+def _key_of(problem: Mapping[str, Any]) -> tuple[str | int, ...]:
+    """The key of a problem, without the type that Pydantic adds for each type of a union."""
+    kept = [part for part in problem["loc"] if isinstance(part, int) or not UNION_MEMBER.fullmatch(part)]
+    return tuple(kept)
 
 
 def nearest(word: str, choices: Mapping[str, Any] | list[str]) -> str:

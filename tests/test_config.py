@@ -31,6 +31,15 @@ def test_every_task_composes_for_every_source(task: str, data: str) -> None:
         ("elmo.lambda=nan", "elmo.lambda: input should be a finite number"),
         ("elmo.where=inside", "elmo.where: input should be 'none', 'input', 'output' or 'both'"),
         ("elmo.dropout=1.0", "elmo.dropout: input should be less than 1"),
+        (
+            "elmo.layers=foo",
+            "elmo.layers: input should be 'all' or 'last', or input should be a valid integer, unable to "
+            "parse string as an integer, got 'foo'",
+        ),
+        (
+            "store.layers=some",
+            "store.layers: input should be 'read' or 'all', or input should be a valid tuple",
+        ),
         ("seed=-1", "seed: input should be greater than or equal to 0"),
         ("data.fraction=0", "data.fraction: input should be greater than 0"),
         ("limit=0", "limit: input should be greater than or equal to 1"),
