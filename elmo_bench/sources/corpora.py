@@ -21,6 +21,7 @@ from elmo_bench.sources import hub
 from elmo_bench.types import DataMissingError, Log, SplitFiles, UsageError
 
 SPLITS = ("train", "dev", "test")
+OWN_FILES = "data"  # the key of data=files: each split has its own
 SET_BY = {"paths.data": "; ELMO_BENCH_DATA=DIR sets it"}  # in the environment
 
 
@@ -134,7 +135,10 @@ def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> Split
     paths = tuple(root / name for name in ([named] if isinstance(named, str) else named))
     for path in paths:
         if not path.is_file():
+            found = "expected a file, got a directory" if path.is_dir() else "no such file"
+            if key == OWN_FILES:
+                raise DataMissingError(f"{path}: {found} (data.{split}); give data.{split}=FILE")
             how = corpus.get or f"put the file there or set {key} to another directory"
             where = f"the {split} split; {key} is {root}{SET_BY.get(key, '')}"
-            raise DataMissingError(f"{path}: no such file ({where}). To get it: {how}")
+            raise DataMissingError(f"{path}: {found} ({where}). To get it: {how}")
     return SplitFiles(split, corpus.format, paths, corpus.options)

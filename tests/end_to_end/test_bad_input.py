@@ -6,6 +6,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.sweep.scripts import launch_runs
 from tests.support.processes import finish, finish_python, places
 
 GOOD = "John _ _ B-PER\nspoke _ _ O\n\nMary _ _ B-PER\nslept _ _ O\n"
@@ -60,6 +61,21 @@ def test_mistakes_in_data(tmp_path: Path, train: str, complaint: str) -> None:
     assert complaint in errors
     assert "Traceback" not in errors
     assert answer == 1
+
+
+@pytest.mark.parametrize(
+    ("train", "complaint"),
+    [
+        ("absent.conll", "absent.conll: no such file (data.train); give data.train=FILE\n"),
+        (".", ".: expected a file, got a directory (data.train); give data.train=FILE\n"),
+    ],
+)
+def test_a_file_of_ones_own_that_is_none(
+    tmp_path: Path, train: str, complaint: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    words = [word for word in own_files(tmp_path) if not word.startswith("data.train=")]
+    assert launch_runs("", [*words, f"data.train={train}"]) == 3
+    assert capsys.readouterr().err == f"error: {complaint}"
 
 
 def test_own_files_run(tmp_path: Path) -> None:
