@@ -49,7 +49,13 @@ def run(arguments: argparse.Namespace) -> None:
         log_to_stderr(f"warning: {problem}")
     if not runs:
         which = " with " + " and ".join(f"{n} {v}" for n, v in wanted.items()) if wanted else ""
-        raise DataMissingError(f"{paths.records}: no records{which}; {spell_command('publish')} makes some")
+        found = {name: sorted({str(getattr(run.record, name)) for run in published.runs}) for name in wanted}
+        known = "".join(
+            f"; there are of {name}: {', '.join(values)}" for name, values in found.items() if values
+        )
+        raise DataMissingError(
+            f"{paths.records}: no records{which}{known}; {spell_command('publish')} makes some"
+        )
     referee = build_referee([run.record for run in published.runs], paths)
     print(summarise(runs, referee))
     warn(referee)

@@ -38,6 +38,14 @@ def test_the_records_of_the_override_are_read(tmp_path: Path, capsys: pytest.Cap
     assert "absent: no published runs there" in capsys.readouterr().err
 
 
+def test_a_mistyped_task_is_answered_with_those_of_the_records(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    publish(tmp_path, make_record("pos", 1, 20, ELMO), 20)
+    assert main(["summary", f"paths.records={tmp_path}", "--task", "poss"]) == 3
+    assert "no records with task poss; there are of task: pos;" in capsys.readouterr().err
+
+
 def test_an_override_is_told_from_other_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     Path("a=b").touch()
