@@ -29,7 +29,8 @@ def main() -> None:
         output = subprocess.run(command, cwd=PROJECT, check=True, capture_output=True, text=True).stdout
         found = re.compile(rf"^{block}", re.MULTILINE | re.DOTALL).findall(text)
         if len(found) != 1:
-            raise SystemExit(f"{page}: expected one block that begins as {block.partition('.*')[0]}, got {len(found)}")
+            begin = block.partition(".*")[0]
+            raise SystemExit(f"{page}: expected one block that begins with {begin}, got {len(found)}")
         text = text.replace(found[0], output.strip() + "\n")
     page.write_text(text, encoding="utf-8")
 

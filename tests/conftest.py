@@ -2,11 +2,22 @@
 
 from __future__ import annotations
 
+import os
 from pathlib import Path
 
 import pytest
 
 PROJECT = Path(__file__).resolve().parents[1]
+MOST_WORKERS = 4  # each needs up to 2 GB of memory
+
+if "PYTEST_XDIST_WORKER" in os.environ:  # the other workers have the other cores
+    os.environ.setdefault("OMP_NUM_THREADS", "1")
+
+
+def pytest_xdist_auto_num_workers(config: pytest.Config) -> int:
+    """Several processes for the whole suite. What is named is run in this one, where a debugger works."""
+    is_whole = config.args_source is pytest.Config.ArgsSource.TESTPATHS
+    return min(os.cpu_count() or 1, MOST_WORKERS) if is_whole else 0
 
 
 @pytest.fixture(scope="session")

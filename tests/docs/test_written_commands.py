@@ -20,7 +20,7 @@ from typing import Any
 
 import pytest
 
-from elmo_bench.cli.embed import choose_words
+from elmo_bench.cli.embed import choose_overrides
 from elmo_bench.cli.main import COMMANDS as CLI
 from elmo_bench.cli.main import read_command
 from elmo_bench.cli.scale import DEFAULTS
@@ -179,7 +179,7 @@ def accept_command(composer: Composer, name: str, words: Sequence[str]) -> None:
     if name == "validate":
         read_config(RunConfig, composer.values("config", overrides))
     elif name == "embed":
-        composer.values("encode", choose_words(found))
+        composer.values("encode", choose_overrides(found))
     elif name == "neighbours":
         composer.values("neighbours", [f"encoder={found.encoder}", *overrides])
     elif name == "scale":
