@@ -71,7 +71,10 @@ def test_the_untrained_encoder_is_still_that_of_published_runs(choice: str, tmp_
 def recompute(record: Record, machine: dict[str, Any], plugin: str = "") -> dict[str, Any]:
     """The identity that today's code makes of a record's configuration."""
     task = {**record.config["task"], "plugin": plugin or read_task(record.task).plugin}
-    config = read_config(RunConfig, {**record.config, **machine, "task": task})
+    recorded = record.config["encoder"] or {}  # older records have no context
+    read = {key: recorded[key] for key in ("layers", "context") if key in recorded}
+    encoder = {**machine["encoder"], **read}
+    config = read_config(RunConfig, {**record.config, **machine, "task": task, "encoder": encoder})
     known = record.identity
     identity = identify(
         config,

@@ -154,9 +154,9 @@ KINDS: dict[tuple[str, str], str] = {
         ("report", f"figures/{name}"): "elmo_bench.cli.report.run"
         for name in ("captions.txt", "*.pdf", "*.svg")
     },
-    ("report", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
-    ("findings", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
-    ("summary", "cache/resamples/#.drawn"): "elmo_bench.report.comparison.Referee._resample",
+    ("report", "cache/resamples/#.drawn"): "elmo_bench.report.comparison._keep_drawn",
+    ("findings", "cache/resamples/#.drawn"): "elmo_bench.report.comparison._keep_drawn",
+    ("summary", "cache/resamples/#.drawn"): "elmo_bench.report.comparison._keep_drawn",
     ("summary", "gains.svg"): "elmo_bench.cli.summary.print_gains",
     **{
         ("preparing", f"local/conll#/{split}.conll"): "elmo_bench.sources.joining.join"
@@ -182,7 +182,7 @@ TRIED_ELSEWHERE = {
     "elmo_bench.runs.finetuning.make": "calls finetuning.write_text, whose files are those of the texts",
     "elmo_bench.runs.tracking.WandbTracker._launch": "below TMPDIR: tests/faults/test_trackers.py",
     "elmo_bench.runs.tracking.mark_offline": "a server has to fail first: tests/faults/test_trackers.py",
-    "elmo_bench.sweep.multirun._start": "outcome.json, as Job.__call__ writes it at the end",
+    "elmo_bench.sweep.multirun._settle": "outcome.json, as Job.__call__ writes it at the end",
     "elmo_bench.sweep.outcomes._launch_once": "outcome.json of a launcher that failed",
     "elmo_bench.sweep.neighbours.answer_one": "the record of the command neighbours, in a sweep",
     "elmo_bench.testing.encoders.check_encoder": "a directory below TMPDIR, for tests of plug-ins",
