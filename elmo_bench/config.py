@@ -142,6 +142,7 @@ class TableConfig(Config):
     paper: str | None = None  # name of the table in elmo_bench/report/paper_results.json
     all_systems: bool = False  # show every row of the paper's table; it has one task
     rows: tuple[RowConfig, ...] = ()
+    main_row: str = ""  # its label: an encoder without runs of this row has no such table
     tasks: tuple[str, ...] = ()  # default: those that the experiment sweeps
     statistics: dict[str, str] = Field(default_factory=dict)  # label: score, instead of the task's metric
     least: int = 1  # training examples of a point; by default what the experiment has as data.least

@@ -159,10 +159,18 @@ def _wanted(row: RowConfig) -> Wanted | None:
 
 def build_section(scored: Scored, inputs: ReportInputs) -> Section:
     """One table per source, size and encoder; without any run, the paper's numbers and the commands."""
-    tables = [build_table(scored, sheet, inputs) for sheet in _sheets_of(scored, inputs)]
+    sheets = [sheet for sheet in _sheets_of(scored, inputs) if _has_main_row(scored, sheet, inputs)]
+    tables = [build_table(scored, sheet, inputs) for sheet in sheets]
     shown = [table for table in tables if table.rows] or [build_table(scored, UNUSED, inputs)]
     title, about = scored.table.title, scored.table.about
     return Section(scored.name, title, about, tuple(shown), is_aside=scored.table.aside)
+
+
+def _has_main_row(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> bool:
+    """Whether a task has runs of the row that the table is about; other tables have those of its other rows."""
+    main = scored.table.main_row
+    parts = _parts_of(scored, sheet, inputs) if main else ()
+    return not main or any(seeds for part in parts for row, seeds in part.found if row.label == main)
 
 
 def _sheets_of(scored: Scored, inputs: ReportInputs) -> list[Sheet]:

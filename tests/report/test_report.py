@@ -420,6 +420,13 @@ def test_an_encoder_that_reads_documents_is_compared_with_one_that_reads_sentenc
     assert documents["Gain"].value == pytest.approx(5.0)
 
 
+def test_an_encoder_without_runs_of_the_main_row_has_no_such_table(records: Path) -> None:
+    report = build(records)
+    (context,) = next(section.tables for section in report.sections if section.name == "context")
+    assert "encoder sample" in table(report, "table3").block
+    assert "encoder sample" not in context.block and context.commands
+
+
 def test_a_row_of_the_paper_stands_only_where_the_paper_has_the_task(records: Path) -> None:
     found = table(build(records), "table2")
     paper = found.columns.index("Paper")
