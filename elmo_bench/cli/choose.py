@@ -5,12 +5,14 @@ from __future__ import annotations
 import argparse
 import json
 
+from elmo_bench.catalog import list_tasks
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_run
+from elmo_bench.config import nearest
 from elmo_bench.records import read_record
 from elmo_bench.report.pairs import find_runs
 from elmo_bench.report.rates import describe_rates, find_rates, rates_as_json
-from elmo_bench.types import DataMissingError
+from elmo_bench.types import DataMissingError, UsageError
 
 HELP = """the best learning rate of every encoder and of the baseline, task by task
 
@@ -28,6 +30,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Print the choices with the commands of the final runs."""
+    if arguments.task and arguments.task not in (known := list_tasks()):
+        raise UsageError(f"--task {arguments.task}: there is no such task{nearest(arguments.task, known)}")
     directory = read_paths(arguments).runs
     found = find_rates(map(read_record, find_runs(directory, arguments.task or "*")))
     if not found:

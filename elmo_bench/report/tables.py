@@ -167,7 +167,7 @@ def build_section(scored: Scored, inputs: ReportInputs) -> Section:
 
 
 def _has_main_row(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> bool:
-    """Whether a task has runs of the row that the table is about; other tables have those of its other rows."""
+    """Whether a task has runs of the row that the table is about; runs of other rows are in other tables."""
     main = scored.table.main_row
     parts = _parts_of(scored, sheet, inputs) if main else ()
     return not main or any(seeds for part in parts for row, seeds in part.found if row.label == main)

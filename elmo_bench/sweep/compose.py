@@ -292,7 +292,8 @@ def quote(word: str) -> str:
 
 def _expected(word: str) -> str:
     """What a word that Hydra's grammar does not know should look like."""
-    if word.count("=") < 2:
+    value = word.partition("=")[2]
+    if "=" not in value or value.startswith("="):
         return "KEY=VALUE, such as task=ner"
     return "quotes around a value that has = in it, such as \"KEY=['task=ner','seed=1']\""
 

@@ -89,3 +89,8 @@ def test_the_command_reads_finished_runs(tmp_path: Path, capsys: pytest.CaptureF
     assert (choice["task"], choice["best"], choice["fair"]) == ("ner", 0.003, True)
     assert choice["dev"] == {"0.001": 50.0, "0.003": 55.0, "0.01": 47.5}
     assert choice["seeds"]["0.003"] == [1, 2]
+
+
+def test_a_task_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["choose", "--task", "nerr"]) == 2
+    assert "--task nerr: there is no such task; did you mean 'ner'?" in capsys.readouterr().err

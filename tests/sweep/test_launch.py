@@ -80,6 +80,7 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner", "limit=x"), "limit: input should be a valid integer"),
         (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
         (("ner",), "ner: expected KEY=VALUE"),
+        (("task==ner",), "task==ner: expected KEY=VALUE"),
         (("-m", "task=ner", "+a=[seed=1]"), "+a=[seed=1]: expected quotes around a value that has = in it"),
         (
             ("task=ner", "task=srl"),
