@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 from math import sqrt
 from statistics import mean, median, stdev
 
@@ -103,10 +104,12 @@ def resample_scores(
     the same drawn test sets: the difference of two such arrays is paired.
     """
     columns, matrix = stack_counts(counts, score, metric)
+    weights = draw_weights(len(counts), resamples)
+    rows = max(1, CELLS // len(counts))
     scores = [
         score([dict(zip(columns, row, strict=True))])[metric]
-        for drawn in draw_weights(len(counts), resamples)
-        for row in (drawn @ matrix).tolist()
+        for start in range(0, resamples, rows)
+        for row in (weights[start : start + rows].astype(np.float64) @ matrix).tolist()
     ]
     return np.array(scores)
 
@@ -120,16 +123,23 @@ def stack_counts(counts: Sequence[Counts], score: Score, metric: str) -> tuple[l
     return columns, np.array([[row.get(name, 0.0) for name in columns] for row in counts])
 
 
-def draw_weights(examples: int, resamples: int) -> Iterator[np.ndarray]:
-    """How often each example is in each drawn test set, in blocks of rows."""
+@lru_cache(maxsize=2)  # dev and test of a task: its runs, one after the other, meet the same drawn test sets
+def draw_weights(examples: int, resamples: int) -> np.ndarray:
+    """How often each example is in each drawn test set, (resamples, examples).
+
+    One byte is enough: a chance of less than 1 in 10^500 draws the same example more than 255 times.
+    """
     random = np.random.default_rng(0)
+    weights = np.empty((resamples, examples), dtype=np.uint8)
     rows = max(1, CELLS // examples)
     for start in range(0, resamples, rows):
         count = min(rows, resamples - start)
         drawn = random.integers(examples, size=(count, examples))
         drawn += examples * np.arange(count)[:, None]
         flat = np.bincount(drawn.ravel(), minlength=count * examples)
-        yield flat.reshape(count, examples).astype(np.float64)  # (resamples, examples)
+        weights[start : start + count] = flat.reshape(count, examples)
+    weights.flags.writeable = False  # all callers have the same array
+    return weights
 
 
 def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], observed: float) -> Bootstrap:
