@@ -42,7 +42,7 @@ INNER = re.compile(
     | (?<=[^\W\d]):(?=[^\W\d])                  # nor the colon of 10:30""",
     re.VERBOSE,
 )
-REMEMBERED = 1 << 15  # chunks; some 10 MB
+REMEMBERED = 1 << 15  # chunks or words; some 10 MB
 LONGEST_SIGN = 32  # longer runs of dots or dashes are split, to limit the cost of malicious input
 CLITIC = re.compile(r"(?<=\w)(?:n['’]t|['’](?:s|re|ve|ll|d|m))$", re.IGNORECASE)
 CANNOT = re.compile(r"can(?=not$)", re.IGNORECASE)
@@ -103,6 +103,7 @@ def tokenise(text: str) -> Words:
     return tuple(token.text for _, tokens in _tokens_by_chunk(text) for token in tokens)
 
 
+@lru_cache(maxsize=REMEMBERED)
 def undo_escape(word: str) -> str:
     """A word without treebank escapes and typographic quotes: `-LRB-` is (, `and\\/or` is and/or."""
     known = ESCAPES.get(word)
