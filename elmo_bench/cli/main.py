@@ -34,7 +34,7 @@ COMMANDS = {  # in the order of first use
     "ensemble": "score the mean of the probabilities of several runs",
     "publish": "copy records of finished runs to results/records",
     "summary": "published runs as a small table per task",
-    "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, one HTML page",
+    "report": "the paper's tables and figures from published runs: Markdown, LaTeX, CSV, HTML",
     "findings": "the paper's findings, with the verdict of published runs on each",
     "compare": "paired tests of two runs or groups of runs",
     "examples": "where one run is right and another is wrong, in text",

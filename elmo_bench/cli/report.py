@@ -16,6 +16,7 @@ from elmo_bench.extras import require_extra
 from elmo_bench.files import write_atomically
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee
+from elmo_bench.report.detail_pages import DIRECTORY, remove_outdated, write_details
 from elmo_bench.report.formats import write_csv, write_markdown
 from elmo_bench.report.inputs import ReportInputs, describe_tasks
 from elmo_bench.report.latex import write_latex
@@ -26,7 +27,7 @@ from elmo_bench.runs.answers import AnswersAtHand, find_predictions, find_strang
 from elmo_bench.runs.scores import DRAWN_SCORES, find_scores
 from elmo_bench.types import DataMissingError
 
-HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and one HTML page"
+HELP = "write the paper's tables and figures from published records: Markdown, LaTeX, CSV and HTML"
 EXAMPLE = "python -m elmo_bench report                           # results/TABLES.md, index.html and more"
 
 
@@ -49,16 +50,20 @@ def run(arguments: argparse.Namespace) -> None:
     published = with_predictions(read_published(paths.records), paths.runs)
     require_runs(published, paths.records)
     report = assemble(gather_inputs(published, paths, resamples))
+    details = dict(write_details(report, arguments.output))
+    for name, content in details.items():  # first: the page links to them
+        write_atomically(arguments.output / DIRECTORY / name, content.encode())
+    print(f"{arguments.output / DIRECTORY}: {len(details)} files")
     for name, content in {
         "TABLES.md": write_markdown(report),
         "tables.tex": write_latex(report),
         "tables.csv": write_csv(report),
         "runs.csv": write_runs(one.record for one in published.runs),
-        "index.html": write_page(report, arguments.output),
+        "index.html": write_page(report),
     }.items():
-        arguments.output.mkdir(parents=True, exist_ok=True)
         write_atomically(arguments.output / name, content.encode())
         print(arguments.output / name)
+    remove_outdated(arguments.output / DIRECTORY, details)  # last: until now a page may have linked to them
     if arguments.figures:
         from elmo_bench.report.printed import write_figures
 

@@ -54,7 +54,7 @@ def learning_curves(inputs: ReportInputs) -> Section:
         "training, the thin ones are single seeds. The paper prints no such figure, but claims from its "
         "curves (Figure 1's section)."
     )
-    return Section("curves", CURVES, about, figures=tuple(figures))
+    return Section("curves", CURVES, about, figures=tuple(figures), is_apart=True)
 
 
 def _learning_curve(

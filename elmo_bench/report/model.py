@@ -131,6 +131,7 @@ class Section:
     figures: tuple[Figure, ...] = ()
     forests: tuple[Forest, ...] = ()
     is_aside: bool = False  # no part of the paper: a page folds it
+    is_apart: bool = False  # large drawings: a page links to them
 
 
 @dataclass(frozen=True)

@@ -1,5 +1,5 @@
-// Filters, sorting, links into folded parts, and cards on a narrow screen. Without this script the page has everything, in
-// the paper's order, in tables.
+// Filters, sorting, folded parts, and cards on a narrow screen. Without this script the page has everything, in the paper's
+// order, in tables.
 "use strict";
 
 const form = document.getElementById("filters");
@@ -52,7 +52,7 @@ function filterPage() {
   hideIfEmpty(".group", ".gain:not(.paper)");
   hideIfEmpty(".block", "tbody > tr");
   hideIfEmpty(".forest", ".group");
-  hideIfEmpty("[data-source]", ".block, figure");
+  hideIfEmpty("[data-source]", ".block, figure, li");
   hideIfEmpty("section", "[data-source]");
   if (wanted.length) main.querySelectorAll("section").forEach(unfoldFirst);
   for (const link of document.querySelectorAll("nav a")) {
@@ -113,22 +113,30 @@ function makeCards(table) {
   table.classList.add("cards");
 }
 
+// A reader who comes back from the runs of a number finds open what was open; the browser itself keeps what was chosen.
+function keepFolds() {
+  history.replaceState([...document.querySelectorAll("details")].map((fold) => fold.open), "");
+}
+
+function restoreFolds() {
+  document.querySelectorAll("details").forEach((fold, number) => { fold.open = history.state[number] ?? fold.open; });
+}
+
 function openTarget() {
   const target = document.getElementById(decodeURIComponent(location.hash.slice(1)));
   if (!target) return;
-  if (target.popover) {
-    target.showPopover();
-    return;
-  }
   for (let fold = target.closest("details"); fold; fold = fold.parentElement.closest("details")) fold.open = true;
   target.scrollIntoView();
 }
 
-document.querySelectorAll("table:not(.confusion)").forEach(makeCards);
+document.querySelectorAll("table").forEach(makeCards);
 form.hidden = false;
 form.addEventListener("change", filterPage);
 form.addEventListener("reset", () => setTimeout(filterPage));
 main.querySelectorAll(".block thead th").forEach(makeSortable);
 addEventListener("hashchange", openTarget);
+addEventListener("pageshow", () => { if (chosen().length) filterPage(); });
+main.addEventListener("click", (event) => { if (event.target.closest("a")) keepFolds(); });
 if (matchMedia("(max-width: 60rem)").matches) document.querySelector("nav details").open = false;
-openTarget();
+if (history.state) restoreFolds();
+else openTarget();

@@ -1,6 +1,6 @@
 """Line charts and heat maps as SVG, written by hand: a page that carries them needs nothing else.
 
-Colours are classes, so that the page decides them for light, dark and print. A page holds hundreds of
+Colours are classes, so that the page decides them for light, dark and print. There are hundreds of
 drawings, so what they share (fonts, widths, the size of a dot, where a text is anchored) is in its style,
 and places are whole pixels.
 """

@@ -6,14 +6,14 @@ from collections.abc import Callable, Mapping
 from importlib.resources import files
 from typing import Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined, Template
 
 Filter = Callable[..., Any]
 
 
-def render_page(name: str, filters: Mapping[str, Filter], **values: Any) -> str:
-    """An HTML page; whatever comes from data is escaped by the engine."""
-    return _render(_environment(autoescape=True), name, filters, values)
+def load_page(name: str, filters: Mapping[str, Filter]) -> Template:
+    """An HTML page to fill in, once or for many conditions; the engine escapes whatever comes from data."""
+    return _load(_environment(autoescape=True), name, filters)
 
 
 def render_text(name: str, filters: Mapping[str, Filter], **values: Any) -> str:
@@ -26,7 +26,7 @@ def render_text(name: str, filters: Mapping[str, Filter], **values: Any) -> str:
         "comment_start_string": "<#",
         "comment_end_string": "#>",
     }
-    return _render(_environment(autoescape=False, **marks), name, filters, values)
+    return _load(_environment(autoescape=False, **marks), name, filters).render(**values)
 
 
 def _environment(autoescape: bool, **marks: str) -> Environment:
@@ -41,11 +41,9 @@ def _environment(autoescape: bool, **marks: str) -> Environment:
     )
 
 
-def _render(
-    environment: Environment, name: str, filters: Mapping[str, Filter], values: dict[str, Any]
-) -> str:
+def _load(environment: Environment, name: str, filters: Mapping[str, Filter]) -> Template:
     environment.filters.update(filters)
-    return environment.get_template(name).render(**values)
+    return environment.get_template(name)
 
 
 def read_packaged(name: str) -> str:

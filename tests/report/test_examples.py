@@ -10,9 +10,9 @@ import pytest
 from elmo_bench.catalog import list_tables, list_tasks, read_task
 from elmo_bench.report.assembly import assemble
 from elmo_bench.report.comparison import Referee, Run
+from elmo_bench.report.detail_pages import write_details
 from elmo_bench.report.examples import OTHERS, Answered, Answers, Confusion, count_confusion, find_cases
 from elmo_bench.report.inputs import ReportInputs, describe_tasks
-from elmo_bench.report.page import write_page
 from elmo_bench.report.published import read_published
 from tests.support.report_records import ELMO, NONE, make_record, publish
 
@@ -73,7 +73,7 @@ def test_the_page_shows_the_text_of_the_generated_world_alone(
     assert pair.examples is not None
     assert (len(pair.examples.after), len(pair.examples.before)) == (1, 0)
     assert report.details.conditions[0].confusion is not None
-    page = write_page(report)
+    page = "".join(content for _, content in write_details(report))
     assert ("text of test-7" in page, "secret" in page) == (source == "sample", source == "sample")
     assert ("The text is not ours to show; the ids: test-7" in page) == (source != "sample")
 
@@ -82,5 +82,6 @@ def test_the_page_says_plainly_that_predictions_are_not_at_hand(tmp_path: Path) 
     for elmo, right in ((NONE, 20), (ELMO, 30)):
         publish(tmp_path, make_record("ner", 1, right, elmo), right)
     tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), [])
-    page = write_page(assemble(ReportInputs(read_published(tmp_path), Referee({}), list_tables(), tasks)))
-    assert page.count("No examples: these runs' predictions are not at hand.") == 1
+    report = assemble(ReportInputs(read_published(tmp_path), Referee({}), list_tables(), tasks))
+    pages = "".join(content for _, content in write_details(report))
+    assert pages.count("No examples: these runs' predictions are not at hand.") == 1

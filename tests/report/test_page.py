@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import re
 from pathlib import Path
 from typing import Any
@@ -10,12 +9,14 @@ from typing import Any
 import pytest
 
 from elmo_bench.catalog import list_findings
+from elmo_bench.report.chapters import Part, divide
 from elmo_bench.report.comparison import Referee
+from elmo_bench.report.detail_pages import write_details
 from elmo_bench.report.details import build_details, conditions_of, tabulate_scores, tell_apart
 from elmo_bench.report.formats import write_markdown
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, ConditionDetail, Report
-from elmo_bench.report.page import Part, divide, hidden_value, write_page
+from elmo_bench.report.page import hidden_value, write_page
 from elmo_bench.report.published import Published
 from elmo_bench.report.remarks import say_once
 from tests.report.test_report import build
@@ -84,11 +85,8 @@ def test_findings_that_no_run_is_about_are_one_closed_line(tmp_path: Path) -> No
     )
 
 
-def test_every_number_of_ours_opens_to_runs_that_the_page_has(records: Path) -> None:
+def test_every_number_of_ours_links_to_runs_that_the_report_has(records: Path) -> None:
     report = build(records)
-    page = write_page(report)
-    targets = set(re.findall(r'popovertarget="([^"]+)"', page))
-    assert targets == set(re.findall(r'<div id="([^"]+)" class="runs" popover', page))
     scores = [
         cell.runs
         for section in report.sections
@@ -142,14 +140,6 @@ def test_two_conditions_of_the_same_words_are_told_apart_by_their_settings() -> 
     assert second == first.replace("words.kind none", "words.kind random, words.dim 50")
     baseline = make_record("ner", 1, 20, NONE)
     assert tell_apart(baseline, records[1], {})[0] == "without ELMo"
-
-
-def test_links_lead_to_the_records_wherever_the_page_lies(records: Path, tmp_path: Path) -> None:
-    for output in (tmp_path, tmp_path / "out" / "deep"):
-        page = write_page(build(records), output)
-        links = re.findall(r'href="([^"#]+\.(?:json|npz))"', page)
-        assert len(links) == 2 * len(list(records.rglob("*.npz")))
-        assert all(Path(os.path.normpath(output / link)).is_file() for link in links)
 
 
 def test_a_remark_is_said_in_full_once() -> None:
@@ -235,4 +225,6 @@ def test_runs_that_are_not_published_have_no_details(records: Path) -> None:
 def test_curves_of_a_single_epoch_are_not_drawn(tmp_path: Path) -> None:
     for seed in (1, 2):
         publish(tmp_path, make_record("ner", seed, 30, ELMO, curve=[{"epoch": 1.0, "dev": 50.0}]), 30)
-    assert parts(build(tmp_path), "curves") == ()
+    report = build(tmp_path)
+    assert parts(report, "curves") == ()
+    assert "curves.html" not in dict(write_details(report))

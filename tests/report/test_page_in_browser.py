@@ -92,6 +92,11 @@ def texts(browser: Any, selector: str) -> list[str]:
     return [one.text for one in visible(browser, selector)]
 
 
+def follow(browser: Any, selector: str) -> None:
+    """Follow the first visible link by the keyboard."""
+    visible(browser, selector)[0].send_keys("\n")
+
+
 def open_everything(browser: Any) -> None:
     browser.execute_script("for (const one of document.querySelectorAll('details')) one.open = true;")
 
@@ -109,10 +114,10 @@ def test_nothing_overflows_whatever_is_open(browser: Any, pages: dict[str, Path]
 @pytest.mark.parametrize("width", WIDTHS)
 def test_no_detail_overflows(browser: Any, pages: dict[str, Path], width: int) -> None:
     visit(browser, pages["published"], width)
-    for detail in ("c", "p"):
-        browser.execute_script(f"document.querySelector('.runs[id^={detail}-]').showPopover();")
-        assert browser.execute_script(SCRIPTED, ".runs:popover-open *") == []
-        browser.execute_script("document.querySelector('.runs:popover-open').hidePopover();")
+    follow(browser, "#table1 td.detail a")
+    assert visible(browser, "main.runs section:target")
+    assert browser.execute_script("return document.documentElement.scrollWidth") <= width
+    assert browser.execute_script(SCRIPTED, "body *") == []
 
 
 def test_a_phone_shows_ours_before_the_papers(browser: Any, pages: dict[str, Path]) -> None:
@@ -131,28 +136,8 @@ def test_without_the_script_a_phone_scrolls_tables(browser: Any, pages: dict[str
     visit(browser, without, 390)
     assert browser.execute_script("return document.documentElement.scrollWidth") <= 390
     assert texts(browser, "#table1 thead th")[:3] == ["Task", "System", "Here"]
-    visible(browser, "#table1 td.score button")[0].send_keys("\n")
-    assert len(visible(browser, ".runs")) == 1
-
-
-def test_what_drawings_share_looks_as_if_it_were_theirs(browser: Any, pages: dict[str, Path]) -> None:
-    visit(browser, pages["small"])
-    visible(browser, "#table1 td.score button")[0].send_keys("\n")
-    (shown,) = visible(browser, ".runs")
-    drawing = shown.find_elements("css selector", "svg")[1]
-    names = [use.get_attribute("href").removeprefix("#") for use in drawing.find_elements("tag name", "use")]
-    assert names
-    inlined = """
-        const [drawing, names] = arguments;
-        const places = (found) => found.map((one) => JSON.stringify(one.getBoundingClientRect()));
-        const uses = [...drawing.querySelectorAll("use")];
-        const before = places(uses);
-        const parts = names.map((name) => document.getElementById(name).cloneNode(true));
-        uses.forEach((use, number) => use.replaceWith(parts[number]));
-        return [before, places(parts)];
-    """
-    before, after = browser.execute_script(inlined, drawing, names)
-    assert before == after
+    follow(browser, "#table1 td.score a")
+    assert texts(browser, "h1") == ["NER: without ELMo not converged"]
 
 
 def test_filters_leave_what_was_chosen_on_the_whole_page(browser: Any, pages: dict[str, Path]) -> None:
@@ -197,23 +182,48 @@ def test_a_column_sorts_both_ways_and_back(browser: Any, pages: dict[str, Path])
     assert column() == first
 
 
-def test_a_number_opens_to_its_runs_and_closes_by_the_keyboard(browser: Any, pages: dict[str, Path]) -> None:
+def test_a_number_links_to_its_runs(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["small"])
-    visible(browser, "#table1 td.score button")[0].send_keys("\n")
-    (shown,) = visible(browser, ".runs")
-    assert "NER: without ELMo" in shown.text and "not converged" in shown.text
-    assert len(shown.find_elements("css selector", "svg")) == 2
-    for link in shown.find_elements("css selector", "a"):
+    follow(browser, "#table1 td.score a")
+    assert texts(browser, "h1") == ["NER: without ELMo not converged"]
+    assert len(visible(browser, "svg")) == 2
+    for link in visible(browser, "td a"):
         assert Path(link.get_attribute("href").removeprefix("file://")).is_file()
-    browser.switch_to.active_element.send_keys("\ue00c")  # Escape
-    assert visible(browser, ".runs") == []
-    visible(browser, ".forest .gain button")[0].send_keys("\n")
-    (shown,) = visible(browser, ".runs")
-    shown.find_element("css selector", "p button").send_keys("\n")
-    assert "without ELMo" in visible(browser, ".runs")[-1].text
+    browser.back()
+    follow(browser, ".forest .gain a")
+    assert len(visible(browser, "section:target")) == 1
+    follow(browser, "section:target p a")
+    assert texts(browser, "h1") == ["NER: without ELMo not converged"]
+    follow(browser, "main > p a")
+    assert visible(browser, "#table1")
 
 
-def test_a_link_to_a_folded_remark_or_to_a_condition_opens_it(browser: Any, pages: dict[str, Path]) -> None:
+def test_who_comes_back_finds_open_what_was_open_and_filtered_what_was_filtered(
+    browser: Any, pages: dict[str, Path]
+) -> None:
+    visit(browser, pages["small"])
+    choose(browser, "source", "sample")
+    choose(browser, "task", "NER")
+    open_everything(browser)
+    rows, folds = len(visible(browser, "tbody > tr")), len(visible(browser, "details[open]"))
+    follow(browser, "#table1 td.score a")
+    assert texts(browser, "h1") == ["NER: without ELMo"]
+    browser.back()
+    assert len(visible(browser, "details[open]")) == folds
+    assert len(visible(browser, "tbody > tr")) == rows
+
+
+def test_learning_curves_are_one_click_away(browser: Any, pages: dict[str, Path]) -> None:
+    visit(browser, pages["small"])
+    choose(browser, "source", "sample")
+    caption = texts(browser, "#curves li a")[0]
+    follow(browser, "#curves li a")
+    assert texts(browser, "figure:target figcaption")[0].startswith(caption)
+    follow(browser, "main > p a")
+    assert browser.current_url.endswith("index.html#curves")
+
+
+def test_a_link_to_a_folded_remark_opens_it(browser: Any, pages: dict[str, Path]) -> None:
     visit(browser, pages["small"])
     remark = browser.execute_script(
         "return [...document.querySelectorAll('[id^=remark-]')].find((one) => !one.checkVisibility())?.id"
@@ -221,10 +231,6 @@ def test_a_link_to_a_folded_remark_or_to_a_condition_opens_it(browser: Any, page
     assert remark
     browser.execute_script("location.hash = arguments[0]", remark)
     assert visible(browser, f"#{remark}")
-    condition = browser.execute_script("return document.querySelector('.runs').id")
-    browser.get(f"{pages['small'].as_uri()}#{condition}")
-    browser.refresh()
-    assert [one.get_attribute("id") for one in visible(browser, ".runs")] == [condition]
 
 
 def test_dark_and_print_have_their_own_colours(browser: Any, pages: dict[str, Path]) -> None:

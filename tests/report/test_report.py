@@ -763,6 +763,7 @@ def test_the_command_writes_its_files(records: Path, tmp_path: Path, capsys: Any
     assert main(["report", f"paths.records={records}", "--output", str(output), "--resamples", "100"]) == 0
     assert sorted(path.name for path in output.iterdir()) == [
         "TABLES.md",
+        "details",
         "index.html",
         "runs.csv",
         "tables.csv",

@@ -148,7 +148,10 @@ KINDS: dict[tuple[str, str], str] = {
     ("publishing", "records/sst#/ensemble-#.npz"): "elmo_bench.cli.publish.copy_with_files",
     **{
         ("report", f"report/{name}"): "elmo_bench.cli.report.run"
-        for name in ("TABLES.md", "index.html", "runs.csv", "tables.csv", "tables.tex")
+        for name in (
+            *("TABLES.md", "index.html", "runs.csv", "tables.csv", "tables.tex"),
+            *("details/#.html", "details/curves.html", "details/page.css"),
+        )
     },
     **{
         ("report", f"figures/{name}"): "elmo_bench.cli.report.run"
