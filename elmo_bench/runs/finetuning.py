@@ -34,6 +34,7 @@ from elmo_bench.types import Log, UsageError, Words
 
 TRAINING_FILE = "train.txt"
 STREAM_FILES = "dev-*.txt"
+FIRST_SEED = 1  # the default of conf/finetune.yaml and conf/tuning
 
 
 class Finetuning(Config):
@@ -55,8 +56,12 @@ class Finetuning(Config):
 
     def directory(self, corpus: Corpus) -> Path:
         """Where the model is or will be."""
-        name = self.name or f"{self.encoder.own_name}-{self.task.name}-{corpus.name}"
-        return self.paths.models / name
+        return self.paths.models / (self.name or self._default_name(corpus))
+
+    def _default_name(self, corpus: Corpus) -> str:
+        """Every seed has a model of its own; the first is the one that runs read unless told otherwise."""
+        seed = f"-s{self.seed}" if self.seed != FIRST_SEED else ""
+        return f"{self.encoder.own_name}-{self.task.name}-{corpus.name}{seed}"
 
     def facts(self, corpus: Corpus) -> dict[str, Any]:
         """What is trained on with what, for the record."""

@@ -114,6 +114,12 @@ def test_the_result_is_an_encoder_with_its_own_fingerprint(root: Path, tuned: Pa
     assert vocabularies[0] == vocabularies[1]
 
 
+def test_every_seed_has_a_model_of_its_own(root: Path, tuned: Path) -> None:
+    other = finetune_one(finetuning(root, "seed=2", "bilm.epochs=null", "bilm.steps=1")).parent
+    assert (tuned.name, other.name) == ("tiny-ner-own", "tiny-ner-own-s2")
+    assert [json.loads((one / "record.json").read_text())["seed"] for one in (tuned, other)] == [1, 2]
+
+
 def test_again_it_is_done_and_stopped_it_ends_the_same(
     root: Path, tuned: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
