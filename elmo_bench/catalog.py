@@ -5,6 +5,7 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -26,6 +27,13 @@ def list_choices(group: str) -> dict[str, Path]:
                 raise UsageError(f"{path}: {choices[path.stem]} has this name already; choose another one")
             choices[path.stem] = path
     return choices
+
+
+def list_groups(primary: str) -> list[str]:
+    """The groups from which a primary file of conf, such as config.yaml, takes a file under their name."""
+    entries = _read_file(CONF / f"{primary}.yaml", resolve=False)["defaults"]
+    chosen = [next(iter(entry)).removeprefix("optional ") for entry in entries if isinstance(entry, dict)]
+    return [group for group in chosen if re.fullmatch(r"\w+", group)]  # no "override ...", no GROUP@PLACE
 
 
 def check_names() -> None:

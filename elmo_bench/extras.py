@@ -10,7 +10,7 @@ from typing import Any
 from elmo_bench.commands import spell_install
 from elmo_bench.types import PackageMissingError
 
-EXTRAS: Mapping[str, tuple[str, ...]] = {  # of pyproject.toml, with the packages that our code imports
+EXTRAS: Mapping[str, tuple[str, ...]] = {  # of pyproject.toml, with the packages that are imported of each
     "hub": ("datasets",),
     "wandb": ("wandb",),
     "tensorboard": ("tensorboard",),
@@ -19,6 +19,8 @@ EXTRAS: Mapping[str, tuple[str, ...]] = {  # of pyproject.toml, with the package
     "figures": ("matplotlib",),
     "pandas": ("pandas",),
     "check": ("seqeval", "sklearn"),
+    "parallel": ("hydra_plugins.hydra_joblib_launcher",),
+    "slurm": ("hydra_plugins.hydra_submitit_launcher",),
 }
 
 
@@ -45,8 +47,12 @@ def is_installed(module: str) -> bool:
 
 
 def _refusal(module: str, purpose: str, otherwise: str, reason: str) -> PackageMissingError:
-    package = module.partition(".")[0]
-    extra = next(name for name, packages in EXTRAS.items() if package in packages)
+    extra, package = next(
+        (extra, package)
+        for extra, packages in EXTRAS.items()
+        for package in packages
+        if f"{module}.".startswith(f"{package}.")
+    )
     remedies = "; ".join(filter(None, [spell_install(extra), otherwise]))
     (line, *_) = reason.splitlines() or ["cannot be imported"]
     return PackageMissingError(f"{purpose} needs the package {package} ({line}): {remedies}")

@@ -15,6 +15,7 @@ from elmo_bench import extras
 from elmo_bench.config import TrackingConfig
 from elmo_bench.extras import EXTRAS, import_extra, is_installed, require_extra
 from elmo_bench.runs import tracking
+from elmo_bench.sweep.scripts import launch_runs
 from elmo_bench.types import PackageMissingError
 from tests.conftest import PROJECT
 from tests.support.processes import without_extras
@@ -69,6 +70,17 @@ def test_a_tracker_without_its_package_is_refused_before_any_work(tmp_path: Path
     assert "tracking=wandb needs the package wandb (not installed): pip install" in errors
     assert "-e '.[wandb]'" in errors and "Traceback" not in errors
     assert not list((tmp_path / "runs").glob("*/*/*.ckpt"))
+
+
+@pytest.mark.parametrize("launcher", ["parallel", "slurm"])
+def test_a_launcher_without_its_package_names_the_extra(
+    launcher: str, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(extras, "is_installed", lambda module: False)
+    assert launch_runs("", ["-m", "task=ner", f"hydra/launcher={launcher}", "plan=true"]) == 3
+    (line,) = capsys.readouterr().err.splitlines()
+    assert line.startswith(f"error: hydra/launcher={launcher} needs the package hydra_plugins.hydra_")
+    assert line.endswith(f"-e '.[{launcher}]'")
 
 
 def test_a_check_without_its_package_names_the_extra(tmp_path: Path) -> None:

@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from elmo_bench.catalog import list_choices
-from elmo_bench.directories import directories
-
-LAUNCHER = "hydra/launcher"
 
 
-def describe_usage(usage: str) -> str:
-    """How to use the script, and the choices of every group of every directory."""
-    groups = sorted({path.parent.name for root in directories() for path in root.glob("*/*.yaml")})
-    lines = [f"  {group:14} {' '.join(sorted(list_choices(group)))}" for group in [*groups, LAUNCHER]]
+def describe_usage(usage: str, groups: Mapping[str, str]) -> str:
+    """How to use a script, and what its groups offer; groups are directories of conf by their key."""
+    lines = [f"  {key:14} {' '.join(sorted(list_choices(group)))}" for key, group in groups.items()]
     return "\n".join([usage.strip(), "", *lines])

@@ -11,8 +11,10 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
+from elmo_bench.catalog import list_groups
 from elmo_bench.config import read_config
 from elmo_bench.directories import add_directory
+from elmo_bench.extras import EXTRAS, require_extra
 from elmo_bench.output import outlive_output
 from elmo_bench.sweep.arguments import Arguments, read_arguments
 from elmo_bench.sweep.compose import Composer, open_composer, to_values
@@ -26,6 +28,7 @@ from elmo_bench.training.stopping import stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
 EXPERIMENT = "experiment"  # the group of named sweeps
+LAUNCHER = "hydra/launcher"  # the group of what starts the jobs of a sweep
 
 
 @dataclass(frozen=True)
@@ -34,11 +37,24 @@ class Script:
 
     kinds: Mapping[str, str]  # modules by the primary file of conf; imported when needed, which takes seconds
     selected_by: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # key: primary file, its own key
+    has_experiments: bool = False
 
     @property
     def primary(self) -> str:
         """The primary file of the jobs, unless the command line selects another."""
         return next(iter(self.kinds))
+
+    @property
+    def groups(self) -> dict[str, str]:
+        """The directories of conf from which a command line chooses a file, by the key that chooses."""
+        spoken = {chosen: key for key, chosen in self.selected_by.items()}
+        found = {
+            spoken.get((primary, group), group): group
+            for primary in self.kinds
+            for group in list_groups(primary)
+        }
+        further = (EXPERIMENT, LAUNCHER) if self.has_experiments else (LAUNCHER,)
+        return {**dict(sorted(found.items())), **{group: group for group in further}}
 
     def load(self, primary: str) -> JobKind[Any]:
         """The kind of jobs that a primary file describes."""
@@ -57,7 +73,7 @@ def launch(script: Script, usage: str, words: Sequence[str]) -> int:
         for directory in arguments.directories:
             add_directory(directory)
         if arguments.help:
-            print(describe_usage(usage))
+            print(describe_usage(usage, script.groups))
             return 0
         with stop_on_signals(), open_composer(arguments.overrides) as composer:
             return _answer(script, composer, arguments)
@@ -68,6 +84,7 @@ def launch(script: Script, usage: str, words: Sequence[str]) -> int:
 
 def _answer(script: Script, composer: Composer, arguments: Arguments) -> int:
     composer.refuse_repeated(arguments.overrides)
+    require_launcher(composer, arguments.overrides)
     primary, overrides = select(script, composer, arguments.overrides)
     sweep = read_sweep(composer, primary, overrides)
     primary = sweep.primary or primary
@@ -91,6 +108,14 @@ def select(script: Script, composer: Composer, words: Sequence[str]) -> tuple[st
             word = word.replace(override.key_or_group, key, 1)
         overrides.append(word)
     return primary, overrides
+
+
+def require_launcher(composer: Composer, words: Sequence[str]) -> None:
+    """Refuse a launcher whose extra is not installed: Hydra would only name a file that it does not find."""
+    for override in composer.parse(words):
+        if override.key_or_group == LAUNCHER and not override.is_sweep_override():
+            for package in EXTRAS.get(str(override.value()), ()):  # launchers are named as their extras
+                require_extra(package, f"{LAUNCHER}={override.value()}")
 
 
 def read_sweep(composer: Composer, primary: str, overrides: Sequence[str]) -> SweepConfig:

@@ -12,7 +12,8 @@ RUNS = Script(
         "config": "elmo_bench.sweep.runs",
         "finetune": "elmo_bench.sweep.finetuning",
         "neighbours": "elmo_bench.sweep.neighbours",
-    }
+    },
+    has_experiments=True,
 )
 TRAININGS = Script(
     kinds={"pretrain": "elmo_bench.sweep.pretraining", "finetune": "elmo_bench.sweep.finetuning"},

@@ -28,7 +28,10 @@ from elmo_bench.extras import EXTRAS
 from tests.conftest import PROJECT
 
 ABSENT = sorted({package for packages in EXTRAS.values() for package in packages})
-SLOW_PACKAGES = ("torch", "pytorch_lightning", "lightning_fabric", "scipy.stats", "numpy.testing", *ABSENT)
+SLOW_PACKAGES = (
+    *("torch", "pytorch_lightning", "lightning_fabric", "scipy.stats", "numpy.testing"),
+    *(name for name in ABSENT if not name.startswith("hydra_plugins.")),  # Hydra imports those itself
+)
 PROCESSES = multiprocessing.get_context("forkserver")
 PROCESSES.set_forkserver_preload(
     [

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 import pytest
@@ -138,6 +138,25 @@ def test_help_names_the_choices_of_every_directory(launch: Launch, capsys: Outpu
     assert output.startswith("Usage.\n")
     assert "task           coref ner pos snli squad srl sst5 wsd" in output
     assert " of_mine " in output and " table1 " in output
+
+
+@pytest.mark.parametrize(
+    ("script", "commands"),
+    [(launch_runs, [["task=ner"]]), (launch_training, [["bilm=tiny", "corpus=DIR"], ["finetune=ner"]])],
+)
+def test_help_names_only_groups_that_the_script_takes(
+    script: Callable[[str, Sequence[str]], int], commands: list[list[str]], capsys: Output
+) -> None:
+    assert script("", ["--help"]) == 0
+    for key, choice, *_ in map(str.split, capsys.readouterr().out.strip().splitlines()):
+        word = f"+{key}={choice}" if key == "experiment" else f"{key}={choice}"
+        errors = []
+        for command in commands:
+            script(
+                "", [*(other for other in command if not other.startswith(f"{key}=")), word, "--cfg", "job"]
+            )
+            errors.append(capsys.readouterr().err)
+        assert not all("there is no such key" in error for error in errors), errors
 
 
 @pytest.mark.parametrize("name", ["task/ner", "size/ner_sample", "experiment/table1", "words/glove"])
