@@ -33,17 +33,15 @@ EXAMPLE = (
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """The two sides and what to compare of them."""
-    parser.add_argument("first", type=Path, metavar="A")
-    parser.add_argument("second", type=Path, metavar="B")
+    parser.add_argument("first", type=Path, metavar="A", help="the condition that a gain is over")
+    parser.add_argument("second", type=Path, metavar="B", help="the condition whose gain is tested")
     parser.add_argument("--split", choices=("test", "dev"), default="test", help="default: %(default)s")
-    parser.add_argument(
-        "--metric", metavar="NAME", help="a score of the task (default: the one for choosing by dev)"
-    )
+    parser.add_argument("--metric", metavar="NAME", help="a score of the task (default: its main metric)")
     parser.add_argument(
         "--gain",
         type=float,
         metavar="X",
-        help="how many seeds does a gain of X points need? (default: the observed gain)",
+        help="print how many seeds a gain of X points needs (default: the observed gain)",
     )
     add_resamples(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")

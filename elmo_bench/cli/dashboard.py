@@ -27,9 +27,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", help="the W&B entity that owns the project (default: yours)")
     parser.add_argument("--project", default="elmo_bench", help="as tracking.project (default: %(default)s)")
     parser.add_argument(
-        "--data", default="sample", metavar="SOURCE", help="of the runs (default: %(default)s)"
+        "--data", default="sample", metavar="SOURCE", help="source of the runs' data (default: %(default)s)"
     )
-    parser.add_argument("--size", help="of the runs; any by default")
+    parser.add_argument("--size", help="size of the runs (default: any)")
     parser.add_argument("--offline", action="store_true", help="send nothing")
     parser.add_argument(
         "--output",

@@ -128,10 +128,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
         type=Path,
         help="a directory with options.json and weights, the weight file, or a transformers directory",
     )
-    parser.add_argument("--precision", choices=("float32", "bfloat16"), help="of --model")
+    parser.add_argument(
+        "--precision", choices=("float32", "bfloat16"), help="with --model (default: float32)"
+    )
     parser.add_argument("--device", help="device to compute on (default: cpu)")
     parser.add_argument(
-        "--workers", type=int, default=1, metavar="N", help="processes (default: %(default)s)"
+        "--workers", type=int, default=1, metavar="N", help="number of processes (default: %(default)s)"
     )
     parts = parser.add_mutually_exclusive_group()
     parts.add_argument("--shard", type=Part.read, metavar="K/N", help="write only the K-th of N parts")

@@ -34,9 +34,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("first", type=Path, metavar="A")
     parser.add_argument("second", type=Path, metavar="B")
     parser.add_argument("--split", choices=("test", "dev"), default="test", help="default: %(default)s")
-    parser.add_argument("--count", type=int, default=SHOWN, metavar="N", help="default: %(default)s; 0: all")
-    parser.add_argument("--reverse", action="store_true", help="B right and A wrong instead")
-    parser.add_argument("--json", action="store_true", help="one line of JSON per example")
+    parser.add_argument(
+        "--count",
+        type=int,
+        default=SHOWN,
+        metavar="N",
+        help="number of examples; 0 means all (default: %(default)s)",
+    )
+    parser.add_argument(
+        "--reverse", action="store_true", help="print those in which B is right and A is wrong instead"
+    )
+    parser.add_argument("--json", action="store_true", help="print one line of JSON per example")
 
 
 def run(arguments: argparse.Namespace) -> None:

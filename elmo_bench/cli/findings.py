@@ -31,7 +31,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     forms = parser.add_mutually_exclusive_group()
     forms.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
-    forms.add_argument("--markdown", action="store_true", help="print a short table of those that have runs")
+    forms.add_argument(
+        "--markdown", action="store_true", help="print the findings that have runs as a Markdown table"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -38,16 +38,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     )
     parser.add_argument("--encoder", default="small", help="as for `python run.py` (default: %(default)s)")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors (default: GloVe)")
-    parser.add_argument("--sentence", help="look up this sentence instead, tokens separated by blanks")
+    parser.add_argument("--sentence", help="ask about this sentence, its tokens separated by blanks")
     parser.add_argument(
-        "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if another"
+        "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if it is not WORD"
     )
     parser.add_argument(
         "--id",
         nargs="+",
         action="append",
         metavar="ID",
-        help="a sentence of the corpus by its id; after it, the id of one whose rank is told",
+        help="ask about the sentence with this id; a second id is that of a sentence whose rank is printed",
     )
     parser.add_argument(
         "--layer", type=int, metavar="N", help="layer to compare; 0 has no context (default: last)"
@@ -59,7 +59,10 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--count", type=int, default=5, metavar="N", help="number of neighbours (default: %(default)s)"
     )
     parser.add_argument(
-        "--candidates", choices=("any", "same", "other"), default="any", help="which words may be neighbours"
+        "--candidates",
+        choices=("any", "same", "other"),
+        default="any",
+        help="occurrences of any word, of the same word, or of other words (default: %(default)s)",
     )
     take_overrides(parser)
     parser.add_argument("--json", action="store_true", help="print the record as JSON")

@@ -26,7 +26,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The corpus and the directory of its download."""
     take_overrides(parser)
     parser.add_argument("corpus", choices=CORPORA)
-    parser.add_argument("directory", type=Path, metavar="DIR", help="of the download; searched at any depth")
+    parser.add_argument(
+        "directory", type=Path, metavar="DIR", help="the download; its files may lie at any depth"
+    )
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -34,9 +34,11 @@ EXAMPLE = "python -m elmo_bench report                           # results/TABLE
 def configure(parser: argparse.ArgumentParser) -> None:
     """The output directory; paths.records=DIR names the directory of the records."""
     take_overrides(parser)
-    parser.add_argument("--output", type=Path, default=Path("results"), metavar="DIR")
     parser.add_argument(
-        "--figures", type=Path, metavar="DIR", help="write all figures for a paper too, as SVG and PDF files"
+        "--output", type=Path, default=Path("results"), metavar="DIR", help="where to (default: %(default)s)"
+    )
+    parser.add_argument(
+        "--figures", type=Path, metavar="DIR", help="also write every figure as SVG and PDF, for a paper"
     )
     add_resamples(parser)
 

@@ -64,7 +64,8 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--processes",
         type=int,
         default=1,
-        help="that train together; the exchange of gradients is not counted (default: %(default)s)",
+        metavar="N",
+        help="number that train together; the exchange of gradients is not counted (default: %(default)s)",
     )
 
 

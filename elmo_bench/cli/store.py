@@ -24,8 +24,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     cleaning = actions.add_parser("clean", help="delete units; what a run needs is computed again")
     which = cleaning.add_mutually_exclusive_group(required=True)
     which.add_argument("--all", action="store_true", help="delete all units")
-    which.add_argument("--outdated", action="store_true", help="units of other versions, which no run reads")
-    which.add_argument("--encoder", metavar="NAME", help="units of one encoder, by name or fingerprint")
+    which.add_argument(
+        "--outdated", action="store_true", help="delete those of other versions, which no run reads"
+    )
+    which.add_argument(
+        "--encoder", metavar="NAME", help="delete those of one encoder, by its name or fingerprint"
+    )
     cleaning.set_defaults(act=clean)
 
 

@@ -25,7 +25,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--task", help="show only this task")
     parser.add_argument("--source", help="show only data of this source: sample, open, paper or files")
     parser.add_argument(
-        "--gains", action="store_true", help="one Markdown row per task: the gain of the paper's ELMo setting"
+        "--gains",
+        action="store_true",
+        help="print one Markdown row per task: the gain of the paper's ELMo setting",
     )
     parser.add_argument("--figure", type=Path, metavar="FILE", help="with --gains: also draw them as SVG")
 

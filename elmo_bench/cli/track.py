@@ -20,7 +20,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The runs and where to send them."""
     take_overrides(parser)
     parser.add_argument("runs", nargs="+", type=Path, metavar="RUN")
-    parser.add_argument("--project", default="elmo_bench", help="default: %(default)s")
+    parser.add_argument("--project", default="elmo_bench", help="the W&B project (default: %(default)s)")
 
 
 def run(arguments: argparse.Namespace) -> None:

@@ -5,7 +5,7 @@ In each resample the test examples are drawn with replacement, the same ones for
 the seeds' deviations are stretched by sqrt(n / (n - 1)), since drawing from n values gives them a variance
 that is too small by (n - 1) / n; and the whole distribution is stretched by the ratio of Student's quantile
 to the normal one, with Welch and Satterthwaite's degrees of freedom for the sum of both variances.
-docs/DECISIONS.md has the measured coverage.
+docs/DECISIONS.md (Report) has the measured coverage.
 """
 
 from __future__ import annotations

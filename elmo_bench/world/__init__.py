@@ -1,4 +1,4 @@
-"""The built-in generated world: plain text and nine labelled sets, without a network or a licence."""
+"""The built-in generated world: plain text and eight labelled sets, without a network or a licence."""
 
 from elmo_bench.world.writing import WORLD_VERSION, WorldSize, write_world
 
