@@ -129,7 +129,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a directory with options.json and weights, the weight file, or a transformers directory",
     )
     parser.add_argument(
-        "--precision", choices=("float32", "bfloat16"), help="with --model (default: float32)"
+        "--precision", choices=("float32", "bfloat16"), help="precision of the encoder (default: float32)"
     )
     parser.add_argument("--device", help="device to compute on (default: cpu)")
     parser.add_argument(

@@ -20,7 +20,10 @@ DIRECTORIES = {  # by source: the path of its corpora, and how to change it
 def take_overrides(parser: argparse.ArgumentParser) -> None:
     """Document overrides in a command's help; `main` removes them before argparse parses the rest."""
     parser.set_defaults(overrides=[])
-    parser.epilog = f"KEY=VALUE overrides the configuration as for `python run.py`, such as paths.records=DIR\n\n{parser.epilog}"
+    parser.epilog = (
+        "KEY=VALUE overrides the configuration as for `python run.py`, such as paths.records=DIR\n\n"
+        f"{parser.epilog}"
+    )
 
 
 def split_overrides(words: Sequence[str]) -> tuple[list[str], list[str]]:
