@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import shlex
 import shutil
 from dataclasses import dataclass
@@ -13,7 +14,7 @@ from elmo_bench.conditions import is_baseline
 from elmo_bench.records import read_record
 from tests.conftest import PROJECT
 from tests.support.commands import command_lines, run_command
-from tests.support.markdown import code_blocks, read_page
+from tests.support.markdown import code_blocks, read_page, table_rows
 from tests.support.tiny_transformers import save_tiny
 
 README = read_page("README.md")
@@ -49,7 +50,6 @@ RECIPES = {
     ),
     "python -m elmo_bench summary --source sample --task ner": Recipe(expected="ner on world", here=True),
     "python -m elmo_bench findings --source open --markdown": Recipe(expected="| verdict |", here=True),
-    "python -m elmo_bench findings --source open": Recipe(expected="Table 1: six tasks", here=True),
     "python run.py -m task=ner elmo=none,paper seed=1,2,3": Recipe(QUICK, expected="6 of 6 jobs done"),
     "python run.py -m task=ner elmo=none,paper,last,first": Recipe(QUICK, expected="4 of 4 jobs done"),
     "python run.py task=ner data=files data.train=train.conll data.dev=dev.conll data.test=test.conll": (
@@ -189,6 +189,27 @@ def test_the_two_commands_install_with_constraints() -> None:
         f"{INSTALL}'.[hub,wandb]' && .venv/bin/{FIRST}",
         f"{INSTALL}'.[dev]' && .venv/bin/python -m pytest",
     ]
+
+
+def test_the_opening_says_what_the_table_of_gains_says() -> None:
+    said = re.search(
+        r"adds (\d) to (\d) points to five of the paper's six tasks \((.*?)\)\. The interval of the sixth,"
+        r" ([\w-]+), contains 0\.",
+        " ".join(README.partition("\n## ")[0].split()),
+    )
+    assert said
+    rows = [row for row in table_rows(README) if len(row) == 6 and re.match(r"[+-]\d", row[4])]
+    six = {row[0].partition(" (")[0]: row[4] for row in rows if "probe" not in row[0]}
+    intervals = {task: [float(end) for end in re.findall(r"[+-][\d.]+", gain)] for task, gain in six.items()}
+    clear = {task: gain for task, (gain, low, _) in intervals.items() if low > 0}
+    (unclear,) = intervals.keys() - clear.keys()
+    assert intervals[unclear][1] <= 0 <= intervals[unclear][2]
+    assert set(re.split(", | and ", said[3])) == set(clear)
+    assert (said[1], said[2], said[4]) == (
+        f"{min(clear.values()):.0f}",
+        f"{max(clear.values()):.0f}",
+        unclear,
+    )
 
 
 def test_the_python_example_runs(monkeypatch: pytest.MonkeyPatch) -> None:
