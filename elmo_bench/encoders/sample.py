@@ -63,7 +63,7 @@ class PretrainedBilm(BilmPlugin):
 
 @dataclass(frozen=True, kw_only=True)
 class UntrainedBilm(BilmPlugin):
-    """`encoder=untrained`: the untrained twin of `sample`, under the name in published records."""
+    """`encoder=untrained`: the untrained twin of `sample`, under the name of older records."""
 
     bilm: BilmConfig
 
