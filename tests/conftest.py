@@ -1,4 +1,4 @@
-"""Fixtures every room of the tests may use."""
+"""Fixtures of all tests."""
 
 from __future__ import annotations
 
