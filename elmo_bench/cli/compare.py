@@ -22,8 +22,8 @@ from elmo_bench.runs.scores import find_scores
 
 HELP = """compare two runs, or all seeds of two conditions, on the same test set
 
-A and B are run directories, record files, directories of one condition's runs, or the beginning of a
-condition's name; B's gain over A is tested."""
+A and B are run directories, record files, directories of one condition's runs, or paths that end with the
+beginning of a condition, such as results/records/ner/0123abcd. B's gain over A is tested."""
 EXAMPLE = (
     "python -m elmo_bench compare results/runs/ner/0123abcd4567 results/runs/ner/89ab0123cdef\n"
     "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
