@@ -23,7 +23,7 @@ EXAMPLE = (
     "  python -m elmo_bench neighbours play --corpus text.txt.gz --encoder small --layer 2 --json\n"
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --sentence 'They saw a play .'\n"
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --id d004.s017 d006.s056\n"
-    "  python -m elmo_bench neighbours play --corpus wsd/semcor --encoder words      # static vectors alone"
+    "  python -m elmo_bench neighbours play --corpus wsd/semcor --encoder words      # word vectors alone"
 )
 AROUND = 14  # tokens shown on each side
 
@@ -37,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         help="a file of one tokenised sentence per line, plain or .gz; TASK or TASK/CORPUS; or world",
     )
     parser.add_argument("--encoder", default="small", help="as for `python run.py` (default: %(default)s)")
-    parser.add_argument("--vectors", type=Path, metavar="FILE", help="static vectors (default: GloVe)")
+    parser.add_argument("--vectors", type=Path, metavar="FILE", help="word vectors (default: GloVe)")
     parser.add_argument("--sentence", help="ask about this sentence, its tokens separated by blanks")
     parser.add_argument(
         "--word", dest="other_word", metavar="WORD", help="the word of --sentence, if it is not WORD"
