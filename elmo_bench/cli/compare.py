@@ -13,10 +13,10 @@ from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.report.cells import spell_interval, spell_p, spell_spread
 from elmo_bench.report.comparison import Comparison, Pairs, Referee
 from elmo_bench.report.convergence import MARK
+from elmo_bench.report.differences import differing
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.pairs import choose_metric, gather, pair_up
 from elmo_bench.report.power import describe_power, detectable_gain, deviation_of_gain, seeds_for
-from elmo_bench.report.published import differing
 from elmo_bench.report.statistics import spread
 from elmo_bench.runs.scores import find_scores
 

@@ -49,6 +49,18 @@ def share_of(record: Record) -> tuple[float, int | None]:
     return data["fraction"], data.get("limit")
 
 
+def is_whole(record: Record) -> bool:
+    """Whether a run has all of the training set that its size prescribes."""
+    return share_of(record) == (prescribed_fraction(record), None)
+
+
+def describe_share(record: Record) -> list[str]:
+    """How much of the training set a run has, in words; nothing where it has all."""
+    fraction, limit = share_of(record)
+    part = [f"{100 * fraction:g} % of the training set"] if fraction != 1 else []
+    return part + ([f"{limit} training examples"] if limit else [])
+
+
 def prescribed_fraction(record: Record) -> float:
     """The fraction of the training set that the run's size prescribes."""
     return float(record.config.get("size_fraction", 1.0))
@@ -64,11 +76,16 @@ def setting_of(record: Record, besides: Collection[str] = ()) -> str:
     return hash_value(values)[:12]
 
 
-def setting_at_any_rate(record: Record) -> str:
-    """The setting of a run without its learning rate, for comparisons in which dev chooses a rate."""
+def at_any_rate(record: Record) -> Record:
+    """A run without its learning rate, for comparisons in which dev chooses a rate."""
     identity = copy.deepcopy(record.identity)
     identity.get("task", {}).get("training", {}).get("optimiser", {}).pop("lr", None)
-    return setting_of(record.model_copy(update={"identity": identity}))
+    return record.model_copy(update={"identity": identity})
+
+
+def setting_at_any_rate(record: Record) -> str:
+    """The setting of a run without its learning rate."""
+    return setting_of(at_any_rate(record))
 
 
 def rate_of(record: Record) -> float | None:

@@ -6,13 +6,14 @@ from collections import defaultdict
 
 from elmo_bench.conditions import describe_condition, is_baseline
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import baseline_of, place_of, setting_of
+from elmo_bench.report.baseline import baseline_of, describe_share, place_of, setting_of
 from elmo_bench.report.captions import caption_of, describe_sheet, facts_of, notes_of
 from elmo_bench.report.cells import PASSES, TESTS, adjust_tests, score_cell, task_cell, text
 from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.differences import differing
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
-from elmo_bench.report.published import Sheet, block_of, differing, rank_source
+from elmo_bench.report.published import Sheet, block_of, rank_source
 from elmo_bench.report.tables import compare_cells
 
 NAME, TITLE, SPLIT = "further", "Further runs", "test"
@@ -89,12 +90,8 @@ def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys, names_corpus: bool) ->
 
 def _differences(record: Record, inputs: ReportInputs, shown: Keys) -> list[str]:
     """What sets a run apart in addition to ELMo: its data, its word vectors, its settings."""
-    lines = []
-    data, words = record.identity["data"], record.identity["words"]
-    if data["fraction"] != 1:
-        lines.append(f"{100 * data['fraction']:g} % of the training set")
-    if data.get("limit"):
-        lines.append(f"{data['limit']} training examples")
+    lines = describe_share(record)
+    words = record.identity["words"]
     lines.append("no word vectors" if words["kind"] == "none" else f"{words['kind']} word vectors")
     usual = [
         run.record

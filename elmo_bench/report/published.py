@@ -322,15 +322,6 @@ def read_published(directory: Path) -> Published:
     )
 
 
-def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:
-    """The dotted keys in which two identities differ, with both values."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        for key in sorted(first.keys() | second.keys()):
-            yield from differing(first.get(key), second.get(key), f"{prefix}.{key}" if prefix else key)
-    elif first != second:
-        yield f"{prefix} {_short(first)} / {_short(second)}"
-
-
 def code_of(record: Record) -> tuple[str, str]:
     """The code that a run is from: the commit of a clone, or the version of an installed package."""
     commit = record.environment.get("commit")
@@ -343,11 +334,6 @@ def describe_code(codes: Iterable[tuple[str, str]]) -> str:
     for kind, name in sorted(set(codes)):
         names[kind].append(name)
     return " and ".join(f"{kind}{'s' * (len(own) > 1)} {', '.join(own)}" for kind, own in names.items())
-
-
-def _short(value: Any) -> str:
-    text = "none" if value is None else str(value)
-    return text[:12] if len(text) == 64 else text
 
 
 def _version(record: Record) -> tuple[int, int]:

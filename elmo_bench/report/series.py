@@ -12,7 +12,7 @@ from collections.abc import Mapping
 
 from elmo_bench.config import RowConfig, TableConfig
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import prescribed_fraction, share_of
+from elmo_bench.report.baseline import is_whole
 from elmo_bench.report.published import Wanted
 
 ENCODER_ROWS = (  # of tables that compare encoders, which list no rows
@@ -69,7 +69,7 @@ def belongs(record: Record, row: RowConfig) -> bool:
     return (
         (is_encoder or row.elmo == "none")
         and wanted_words
-        and share_of(record) == (prescribed_fraction(record), None)
+        and is_whole(record)
         and row.elmo is not None
         and Wanted(row.elmo, settings=row.settings).fits(record)
     )

@@ -11,14 +11,7 @@ from typing import Any
 
 from elmo_bench.conditions import fingerprint_of, is_baseline, name_encoders
 from elmo_bench.records import EncoderFacts, Record
-from elmo_bench.report.baseline import (
-    has_words,
-    prescribed_fraction,
-    rate_of,
-    setting_at_any_rate,
-    share_of,
-    words_of,
-)
+from elmo_bench.report.baseline import has_words, is_whole, rate_of, setting_at_any_rate, words_of
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.published import GENERATED, Wanted, block_of, rank_source
@@ -149,7 +142,7 @@ def _column(task: str, corpus: str, runs: Iterable[Run]) -> Column:
     """The runs of the newest version, then of most encoders, then of most runs."""
     groups: dict[str, list[Run]] = defaultdict(list)
     for run in runs:
-        if share_of(run.record) == (prescribed_fraction(run.record), None):
+        if is_whole(run.record):
             groups[setting_at_any_rate(run.record)].append(run)
 
     def rank(name: str) -> tuple[object, ...]:

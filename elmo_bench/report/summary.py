@@ -15,6 +15,7 @@ from elmo_bench.report.baseline import baseline_of, has_words, rate_of
 from elmo_bench.report.cells import MAIN_TEST, spell_main
 from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
+from elmo_bench.report.differences import distinguish
 
 WITH_INTERVAL = re.compile(r"  gain +[+-][\d.]+ \[")
 LEGEND = f"[low, high]: {MAIN_TEST}"
@@ -47,6 +48,7 @@ def _table(runs: list[Run], referee: Referee) -> str:
     names = [
         describe_condition(_any(seeds), encoders) + _peculiarities(_any(seeds), records) for seeds in table
     ]
+    names = distinguish(names, [_any(seeds) for seeds in table])
     width = max(52, *map(len, names))
     rows = [
         _row(f"  {name:{width}}", seeds, conditions.get(baseline_of(_any(seeds), records) or "", {}), referee)

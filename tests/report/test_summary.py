@@ -62,6 +62,15 @@ def test_conditions_that_differ_in_a_setting_have_different_names() -> None:
     assert "50.00" in line_with(table, "ELMo (sample) at input", "n=2", "50.00")
 
 
+def test_conditions_that_no_words_tell_apart_have_the_keys_in_which_they_differ() -> None:
+    last = {**ELMO, "layers": "last"}
+    table = summarise_records([*runs((20, 20), last), *runs((30, 30), {**last, "gamma": "fixed"})])
+    assert "75.00" in line_with(table, "ELMo (sample) at input, last layer, elmo.gamma=fixed")
+    assert "50.00" in line_with(table, "ELMo (sample) at input, last layer, elmo.gamma=learned")
+    versions = summarise_records([*runs((20, 20), NONE), *runs((30, 30), NONE, numerics=2)])
+    assert "75.00" in line_with(versions, "without ELMo, numerics=2")
+
+
 def test_runs_of_another_task_version_are_not_paired() -> None:
     table = summarise_records([*runs((20, 20), NONE, task_version=2), *runs((30, 30), ELMO)])
     assert "gain" not in table

@@ -1,0 +1,42 @@
+"""In what the identities of runs differ."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+from elmo_bench.conditions import flatten
+from elmo_bench.records import Record
+
+
+def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:
+    """The dotted keys in which two identities differ, with both values."""
+    if isinstance(first, dict) and isinstance(second, dict):
+        for key in sorted(first.keys() | second.keys()):
+            yield from differing(first.get(key), second.get(key), f"{prefix}.{key}" if prefix else key)
+    elif first != second:
+        yield f"{prefix} {_short(first)} / {_short(second)}"
+
+
+def distinguish(names: Sequence[str], records: Sequence[Record]) -> list[str]:
+    """The names of conditions; those that are the same get the keys in which their identities differ."""
+    alike: dict[str, list[dict[str, Any]]] = defaultdict(list)
+    identities = [dict(flatten(record.identity)) for record in records]
+    for name, identity in zip(names, identities, strict=True):
+        alike[name].append(identity)
+    return [
+        ", ".join([name, *_own_values(identity, alike[name])])
+        for name, identity in zip(names, identities, strict=True)
+    ]
+
+
+def _own_values(identity: dict[str, Any], others: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for key in sorted({key for other in others for key in other}):
+        if any(other.get(key) != identity.get(key) for other in others):
+            yield f"{key}={_short(identity.get(key))}"
+
+
+def _short(value: Any) -> str:
+    text = "none" if value is None else str(value)
+    return text[:12] if len(text) == 64 else text
