@@ -12,8 +12,20 @@ from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, is_baseline, name_encoders
 from elmo_bench.hashing import hash_value
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import has_words, rate_of, setting_at_any_rate, words_of
+from elmo_bench.report.baseline import (
+    at_any_rate,
+    describe_share,
+    has_words,
+    is_whole,
+    place_of,
+    prescribed_fraction,
+    rate_of,
+    setting_at_any_rate,
+    share_of,
+    words_of,
+)
 from elmo_bench.report.convergence import spell_capped
+from elmo_bench.report.differences import distinguish
 from elmo_bench.report.published import GENERATED, block_of
 from elmo_bench.report.side_by_side import reads_one_layer
 
@@ -67,12 +79,17 @@ class Tried:
 
 
 def _how_chosen(record: Record) -> list[str]:
-    """The overrides that choose corpus, size, encoder and word vectors of a run."""
+    """The overrides that choose corpus, size, share of the data, encoder and word vectors of a run."""
     words = []
+    fraction, limit = share_of(record)
     if record.source != GENERATED:
         words.append(f"data.corpus={record.corpus}")
     if record.size == "paper" and record.source != "paper":
         words.append("size=paper")
+    if fraction != prescribed_fraction(record):
+        words.append(f"data.fraction={fraction:g}")
+    if limit:
+        words.append(f"data.limit={limit}")
     if is_baseline(record):
         usual = record.config.get("task", {}).get("words", {}).get("kind")
         words.append("elmo=none")
@@ -92,6 +109,14 @@ class TaskRates:
     tried: tuple[Tried, ...]  # the baseline first
 
     @property
+    def labels(self) -> list[str]:
+        """The conditions in words; no two are the same."""
+        records = [one.first for one in self.tried]
+        names = name_encoders(records)
+        described = [describe_condition(record, names) for record in records]
+        return distinguish(described, [at_any_rate(record) for record in records])
+
+    @property
     def is_even(self) -> bool:
         """Whether every encoder had the same rates and seeds."""
         return len({one.grid for one in self.tried}) == 1
@@ -99,36 +124,42 @@ class TaskRates:
 
 def find_rates(records: Iterable[Record]) -> list[TaskRates]:
     """The runs that have never seen test data (evaluate.splits=dev), where there are several rates."""
-    tasks: dict[tuple[str, ...], dict[str, dict[float, dict[int, Record]]]] = defaultdict(
+    tasks: dict[tuple[object, ...], dict[str, dict[float, dict[int, Record]]]] = defaultdict(
         lambda: defaultdict(lambda: defaultdict(dict))
     )
     for record in records:
         rate = rate_of(record)
         if record.debug or "test" in record.scores or rate is None:
             continue
-        key = (record.task, record.corpus, record.source, record.size, setting_at_any_rate(record))
+        key = (record.task, *place_of(record), setting_at_any_rate(record), *map(str, share_of(record)))
         tasks[key][_row_of(record)][rate][record.seed] = record
     found = []
-    for (task, corpus, source, size, _), rows in sorted(tasks.items(), key=lambda item: item[0]):
+    for _, rows in sorted(tasks.items()):
         tried = [Tried(runs) for runs in rows.values()]
         tried.sort(key=lambda one: (not is_baseline(one.first), one.first.encoder or "", _row_of(one.first)))
         if any(len(one.runs) > 1 for one in tried):
-            metric = tried[0].first.metric
-            found.append(TaskRates(f"{task} on {corpus} ({source}, size {size}), dev {metric}", tuple(tried)))
+            found.append(TaskRates(_title(tried[0].first), tuple(tried)))
     return found
 
 
+def _title(record: Record) -> str:
+    """The task, where its data are from, and how much of the training set if that is not the usual part."""
+    unusual = [] if is_whole(record) else describe_share(record) or ["all of the training set"]
+    place = ", ".join([record.source, f"size {record.size}", *unusual])
+    return f"{record.task} on {record.corpus} ({place}), dev {record.metric}"
+
+
 def _row_of(record: Record) -> str:
-    """A short name of the encoder of a run, how it enters, and the word vectors."""
+    """A short name of what may differ between the runs of a task: all of ELMo, and the word vectors."""
     identity = record.identity
-    return hash_value([identity["elmo"], identity.get("encoder_fingerprint"), words_of(record)])
+    parts = [identity["elmo"], identity.get("encoder_fingerprint"), identity.get("store"), words_of(record)]
+    return hash_value(parts)
 
 
 def describe_rates(found: TaskRates) -> str:
     """One line per encoder with its mean dev score at every rate, then what to run and what to doubt."""
-    names = name_encoders(one.first for one in found.tried)
     rates = sorted({rate for one in found.tried for rate in one.runs})
-    labels = [describe_condition(one.first, names) for one in found.tried]
+    labels = found.labels
     width = max(map(len, labels))
     lines = [found.title, f"  {'':{width}}  " + "  ".join(f"{rate:>7g}" for rate in rates) + "     best"]
     for label, one in zip(labels, found.tried, strict=True):
@@ -143,14 +174,13 @@ def describe_rates(found: TaskRates) -> str:
 
 def rates_as_json(found: TaskRates) -> list[dict[str, object]]:
     """The choice for every encoder, with all digits."""
-    names = name_encoders(one.first for one in found.tried)
     return [
         {
             "task": one.first.task,
             "corpus": one.first.corpus,
             "source": one.first.source,
             "size": one.first.size,
-            "condition": describe_condition(one.first, names),
+            "condition": label,
             "encoder": one.first.encoder,
             "encoder_fingerprint": one.first.identity.get("encoder_fingerprint"),
             "dev": {f"{rate:g}": score for rate, score in one.scores.items()},
@@ -160,5 +190,5 @@ def rates_as_json(found: TaskRates) -> list[dict[str, object]]:
             "remarks": one.remarks(),
             "command": one.command,
         }
-        for one in found.tried
+        for label, one in zip(found.labels, found.tried, strict=True)
     ]

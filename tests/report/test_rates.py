@@ -15,9 +15,12 @@ from tests.report.test_encoders import A, identity
 from tests.support.report_records import ELMO, EXAMPLES, NONE, make_record
 
 
-def dev_run(seed: int, rate: float, right: int, elmo: dict[str, Any] = ELMO, **changes: Any) -> Record:
+def dev_run(
+    seed: int, rate: float, right: int, elmo: dict[str, Any] = ELMO, more: dict[str, Any] | None = None
+) -> Record:
+    """A run without test scores; `more` is merged into its identity."""
     fingerprint = None if elmo == NONE else A
-    made = make_record("ner", seed, right, elmo, identity=identity(fingerprint, rate), **changes)
+    made = make_record("ner", seed, right, elmo, identity=identity(fingerprint, rate, **(more or {})))
     return made.model_copy(update={"scores": {"dev": made.scores["dev"]}})
 
 
@@ -47,6 +50,35 @@ def test_runs_that_saw_test_data_do_not_count() -> None:
     (found,) = find_rates([*BASELINE, *seen])
     assert list(found.tried[0].scores) == [0.001, 0.003, 0.01]
     assert find_rates(seen) == []
+
+
+def test_a_part_of_the_training_set_has_a_choice_of_its_own() -> None:
+    tenth = {"source": "sample", "corpus": None, "fraction": 0.1, "limit": None}
+    part = [
+        dev_run(seed, rate, right, NONE, more={"data": tenth})
+        for seed in (1, 2)
+        for rate, right in {0.001: 8, 0.003: 6}.items()
+    ]
+    small, whole = find_rates([*BASELINE, *part])
+    assert [one.tried[0].best for one in (whole, small)] == [0.003, 0.001]
+    assert whole.title == "ner on world (sample, size sample), dev accuracy"
+    assert small.title == "ner on world (sample, size sample, 10 % of the training set), dev accuracy"
+    assert " data.fraction=0.1 elmo=none " in small.tried[0].command
+
+
+def test_rows_that_differ_outside_elmo_have_names_and_runs_of_their_own() -> None:
+    runs = [
+        dev_run(seed, rate, right, more={"store": {"dtype": dtype}})
+        for dtype, right in (("float16", 30), ("int8", 10))
+        for seed in (1, 2)
+        for rate in (0.001, 0.003)
+    ]
+    (found,) = find_rates(runs)
+    assert sorted(found.labels) == [
+        "ELMo (sample) at input, all layers, lambda 0.1, store.dtype=float16",
+        "ELMo (sample) at input, all layers, lambda 0.1, store.dtype=int8",
+    ]
+    assert sorted(one.scores[0.001] for one in found.tried) == [25.0, 75.0]
 
 
 def test_a_best_rate_at_the_end_of_the_grid_is_remarked() -> None:
