@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from elmo_bench.records import Record
-from elmo_bench.report.comparison import Comparison, MainTest, Run
+from elmo_bench.report.comparison import Comparison, MainTest, Pairs, Run, Seeds
 from elmo_bench.report.convergence import MARK, speed_of, spell_capped
 from elmo_bench.report.inference import SEEDS_NEEDED, adjust_holm
 from elmo_bench.report.inputs import ShownTask
@@ -18,8 +18,8 @@ NOTHING = Cell(("–",), "nothing")
 NO_RUN = Cell(("no run",), "missing")
 TESTS, PASSES = "p", "Updates to pass"  # columns: the tests, and the speed of learning
 EXAMPLES_ALONE = "(examples)"
-MAIN_TEST = (
-    "95 % interval of the gain, by a bootstrap over seeds and test examples; "
+LEGEND = (
+    "[low, high]: 95 % interval of the gain, by a bootstrap over seeds and test examples; "
     f"{EXAMPLES_ALONE}: over test examples alone, with fewer than {SEEDS_NEEDED} seeds"
 )
 Row = tuple[Cell, ...]
@@ -43,6 +43,11 @@ def encoder_cell(name: str) -> Cell:
 def name_runs(runs: Iterable[Run]) -> tuple[str, ...]:
     """What a cell calls the runs that it shows."""
     return tuple(f"{run.record.condition}-s{run.seed}" for run in runs)
+
+
+def name_pairs(pairs: Pairs) -> tuple[str, ...]:
+    """What a cell calls the runs that a gain compares: those of the baseline last."""
+    return name_runs([*(after for _, after in pairs), *(before for before, _ in pairs)])
 
 
 def paper_cell(entry: Any) -> Cell:
@@ -113,11 +118,17 @@ def spell_spread(found: Spread) -> str:
     return f"{found.mean:.2f}{deviation}"
 
 
-def gain_cell(found: Comparison) -> Cell:
+def gain_cell(found: Comparison, after: Seeds) -> Cell:
     """The gain, and the part of the baseline's error that it takes away."""
     reduction = [] if found.error_reduction is None else [percent(found.error_reduction)]
     marks = (MARK,) if found.capped else ()
-    return Cell((f"{found.gain:+.2f}", *reduction), "score", found.gain, marks=marks)
+    lines = (f"{found.gain:+.2f}", *reduction, *spell_unpaired(len(found.seeds), after))
+    return Cell(lines, "score", found.gain, marks=marks)
+
+
+def spell_unpaired(paired: int, after: Seeds) -> list[str]:
+    """How many seeds a gain is over, where the baseline lacks some of its row's."""
+    return [f"over {paired} of {len(after)} seeds"] if paired < len(after) else []
 
 
 def interval_cell(found: Comparison) -> Cell:
@@ -167,7 +178,7 @@ def _with_adjusted(cell: Cell, p: float) -> Cell:
     return replace(cell, lines=(first, f"adjusted {spell_p(p)}", *others))
 
 
-def speed_cell(pairs: Sequence[tuple[Run, Run]]) -> Cell:
+def speed_cell(pairs: Pairs) -> Cell:
     """The updates after which runs passed the best dev score of their baselines."""
     found = speed_of((before.record, after.record) for before, after in pairs)
     if found is None:

@@ -11,7 +11,7 @@ from elmo_bench.conditions import is_baseline, is_untrained, trained_name
 from elmo_bench.config import ElmoConfig, FindingConfig, nearest
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import place_of, setting_of, words_of
-from elmo_bench.report.comparison import Run, Seeds
+from elmo_bench.report.comparison import Run, Seeds, pair_seeds
 from elmo_bench.report.convergence import met_cap
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.report.paper import lookup
@@ -48,8 +48,7 @@ class Sides:
     @property
     def pairs(self) -> list[tuple[Run, Run]]:
         """The runs of the seeds that both have."""
-        shared = sorted(self.first.keys() & self.second.keys())
-        return [(self.first[seed], self.second[seed]) for seed in shared]
+        return pair_seeds(self.first, self.second)
 
     @property
     def seeds(self) -> int:

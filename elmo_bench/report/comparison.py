@@ -112,8 +112,7 @@ class Referee:
 
     def compare(self, first: Seeds, second: Seeds, split: str, metric: str) -> Comparison | None:
         """The gain of the second over the first, over the seeds that both have."""
-        shared = sorted(first.keys() & second.keys())
-        return self.compare_pairs([(first[seed], second[seed]) for seed in shared], split, metric)
+        return self.compare_pairs(pair_seeds(first, second), split, metric)
 
     def compare_pairs(self, pairs: Pairs, split: str, metric: str) -> Comparison | None:
         """The same for pairs that somebody else has made."""
@@ -253,6 +252,11 @@ def _keep_drawn(path: Path | None, drawn: np.ndarray) -> None:
         file = io.BytesIO()
         np.save(file, drawn, allow_pickle=False)
         write_kept(path, file.getvalue())
+
+
+def pair_seeds(first: Seeds, second: Seeds) -> list[tuple[Run, Run]]:
+    """The runs of the seeds that both have."""
+    return [(first[seed], second[seed]) for seed in sorted(first.keys() & second.keys())]
 
 
 def differences_of(pairs: Pairs, split: str, metric: str) -> list[float]:

@@ -9,7 +9,7 @@ from statistics import mean
 
 from elmo_bench.config import FindingConfig
 from elmo_bench.records import PerplexityRecord, Record
-from elmo_bench.report.cells import name_runs
+from elmo_bench.report.cells import name_pairs, name_runs
 from elmo_bench.report.claims import Sides
 from elmo_bench.report.comparison import Referee, Run, differences_of
 from elmo_bench.report.convergence import met_cap, passing_of
@@ -50,7 +50,7 @@ def measure_score(finding: FindingConfig, sides: Sides, referee: Referee) -> Eff
         converged=_converged(run.record for pair in pairs for run in pair),
         first=mean_before,
         second=mean_after,
-        runs=name_runs([*(run for _, run in pairs), *(run for run, _ in pairs)]),
+        runs=name_pairs(pairs),
     )
     if not all(found.converged):
         return found  # nothing is concluded from its numbers

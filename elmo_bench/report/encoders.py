@@ -10,6 +10,7 @@ from elmo_bench.config import TableConfig
 from elmo_bench.records import EncoderFacts
 from elmo_bench.report.captions import notes_of
 from elmo_bench.report.cells import (
+    LEGEND,
     NO_RUN,
     NOTHING,
     PASSES,
@@ -17,14 +18,15 @@ from elmo_bench.report.cells import (
     adjust_tests,
     encoder_cell,
     marks_of,
-    name_runs,
+    name_pairs,
     score_cell,
-    spell_interval,
+    spell_main,
     spell_spread,
+    spell_unpaired,
     task_cell,
     text,
 )
-from elmo_bench.report.comparison import Comparison, Seeds
+from elmo_bench.report.comparison import Comparison, Pairs, Seeds, pair_seeds
 from elmo_bench.report.figures import build_nothing
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Place, Section, Table
@@ -53,6 +55,11 @@ class Entry:
     before: Seeds  # the baseline
     gain: Comparison | None
     choice: str
+
+    @property
+    def pairs(self) -> Pairs:
+        """The runs that the gain compares."""
+        return pair_seeds(self.before, self.seeds)
 
 
 def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Section:
@@ -124,7 +131,7 @@ def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inp
         "interval, the score, the number of seeds, and what dev chose",
         ("Encoder", *COST, *(_title(column, inputs) for column in field.columns)),
         tuple(rows),
-        (*_notes(field), ABOUT_COST, *_speeds(field)),
+        (*_notes(field), f"{LEGEND}.", ABOUT_COST, *_speeds(field)),
         tuple(commands),
         Place(field.source),
     )
@@ -144,21 +151,17 @@ def _cell(entry: Entry, split: str) -> Cell:
         cell = score_cell(runs, split)
         return replace(cell, lines=(*cell.lines, *choice))
     found = spread([run.record.scores[split][run.record.metric] for run in runs])
-    interval = [spell_interval(*ends)] if (ends := interval_of(entry.gain)) else []
-    pairs = [*entry.before.values(), *runs]
+    interval = [spell_main(entry.gain.main)] if entry.gain.main else []
+    unpaired = spell_unpaired(len(entry.pairs), entry.seeds)
+    score = (spell_spread(found), f"n = {found.count}")
     return Cell(
-        (f"{entry.gain.gain:+.2f}", *interval, spell_spread(found), f"n = {len(entry.gain.seeds)}", *choice),
+        (f"{entry.gain.gain:+.2f}", *interval, *unpaired, *score, *choice),
         "score",
         entry.gain.gain,
-        count=len(entry.gain.seeds),
-        marks=marks_of(run.record for run in pairs),
-        runs=name_runs([*runs, *entry.before.values()]),
+        count=len(entry.pairs),
+        marks=marks_of(run.record for run in [*runs, *(before for before, _ in entry.pairs)]),
+        runs=name_pairs(entry.pairs),
     )
-
-
-def interval_of(gain: Comparison) -> tuple[float, float] | None:
-    """The interval of the main test, which is over seeds and examples where there are enough seeds."""
-    return (gain.main.low, gain.main.high) if gain.main else None
 
 
 def _cost_cells(facts: EncoderFacts | None) -> tuple[Cell, ...]:

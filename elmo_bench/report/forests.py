@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from elmo_bench.config import TableConfig
-from elmo_bench.report.cells import name_runs, printed_gain
+from elmo_bench.report.cells import name_pairs, printed_gain
 from elmo_bench.report.convergence import MARK
-from elmo_bench.report.encoders import Entries, Entry, find_entries, interval_of
+from elmo_bench.report.encoders import Entries, Entry, find_entries
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Forest, Gain, Gains, Place, Section
 from elmo_bench.report.paper import lookup
@@ -58,13 +58,14 @@ def _groups(table: TableConfig, field: Field, entries: Entries, inputs: ReportIn
 
 def _gain(encoder: str, entry: Entry) -> Gain:
     assert entry.gain is not None
+    main = entry.gain.main
     return Gain(
         encoder,
         entry.gain.gain,
-        interval_of(entry.gain),
+        (main.low, main.high) if main else None,
         len(entry.gain.seeds),
         (MARK,) if entry.gain.capped else (),
-        name_runs([*entry.seeds.values(), *entry.before.values()]),
+        name_pairs(entry.pairs),
     )
 
 

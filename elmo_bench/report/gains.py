@@ -9,7 +9,7 @@ from statistics import mean
 
 from elmo_bench.records import Record
 from elmo_bench.report.cells import spell_main
-from elmo_bench.report.comparison import MainTest, Referee, Seeds
+from elmo_bench.report.comparison import MainTest, Pairs, Referee, pair_seeds
 from elmo_bench.report.convergence import SIGN, met_cap
 from elmo_bench.report.published import BASELINE, PAPER, Published, Wanted
 from elmo_bench.report.svg import Axis, linear_axis
@@ -71,12 +71,11 @@ def _gains_of(published: Published, source: str, referee: Referee) -> Iterator[T
             runs = published.of_task(block, task)
             after = runs.find(PAPER) or runs.find(PROBE)
             before = runs.baseline(after, BASELINE) or runs.baseline(after, WORDS_ALONE)
-            if before.keys() & after.keys():
-                yield _gain_of(before, after, referee)
+            if pairs := pair_seeds(before, after):
+                yield _gain_of(pairs, referee)
 
 
-def _gain_of(before: Seeds, after: Seeds, referee: Referee) -> TaskGain:
-    runs = [(before[seed], after[seed]) for seed in sorted(before.keys() & after.keys())]
+def _gain_of(runs: Pairs, referee: Referee) -> TaskGain:
     pairs = [(first.record, second.record) for first, second in runs]
     record = pairs[0][0]
     scores = [(_test(first), _test(second)) for first, second in pairs]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import COUNTS, RUN_RECORD, Record, read_record
-from elmo_bench.report.comparison import Pairs, Run
+from elmo_bench.report.comparison import Pairs, Run, pair_seeds
 from elmo_bench.types import DataMissingError, UsageError
 
 MUST_AGREE = ("task", "task_version", "metric")  # besides the test set itself
@@ -69,8 +69,8 @@ def pair_up(first: Mapping[int, Run], second: Mapping[int, Run], split: str) -> 
 
 
 def _pair_seeds(first: Mapping[int, Run], second: Mapping[int, Run]) -> Pairs:
-    if shared := sorted(first.keys() & second.keys()):
-        return [(first[seed], second[seed]) for seed in shared]
+    if shared := pair_seeds(first, second):
+        return shared
     if len(first) == len(second) == 1:
         return list(zip(first.values(), second.values(), strict=True))
     raise UsageError(

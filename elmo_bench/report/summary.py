@@ -12,13 +12,12 @@ from typing import Any
 from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.baseline import baseline_of, has_words, rate_of
-from elmo_bench.report.cells import MAIN_TEST, spell_main
-from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of
+from elmo_bench.report.cells import LEGEND, spell_main, spell_unpaired
+from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of, pair_seeds
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
 from elmo_bench.report.differences import distinguish
 
 WITH_INTERVAL = re.compile(r"  gain +[+-][\d.]+ \[")
-LEGEND = f"[low, high]: {MAIN_TEST}"
 
 
 def summarise(runs: Sequence[Run], referee: Referee) -> str:
@@ -87,10 +86,11 @@ def _settings(record: Record) -> dict[str, Any]:
 def _row(name: str, seeds: Seeds, baseline: Seeds, referee: Referee) -> tuple[float, str]:
     """The mean test score, to sort by, and the line."""
     metric = _any(seeds).metric
-    records = [run.record for run in (*seeds.values(), *baseline.values())]
+    own = [run.record for run in seeds.values()]
+    pairs = pair_seeds(baseline, seeds)
+    records = [*own, *(before.record for before, _ in pairs)]
     # Runs that chose settings have no test scores (evaluate.splits=dev): they are compared by dev.
     split = "test" if all("test" in record.scores for record in records) else "dev"
-    own = records[: len(seeds)]
     scores = [record.scores[split][metric] for record in own]
     spread = f" ± {stdev(scores):5.2f}" if len(scores) > 1 else " " * 8
     cells = [
@@ -99,18 +99,18 @@ def _row(name: str, seeds: Seeds, baseline: Seeds, referee: Referee) -> tuple[fl
         f"{split} {mean(scores):6.2f}{spread}",
         f"n={len(scores)}",
     ]
-    if pairs := [(baseline[seed], seeds[seed]) for seed in sorted(seeds.keys() & baseline.keys())]:
-        cells += _gain(pairs, split, metric, referee)
+    if pairs:
+        cells += _gain(pairs, seeds, split, metric, referee)
     if mark := spell_capped(records):
         cells.append(mark)
     return mean(scores), "  ".join(cells)
 
 
-def _gain(pairs: Pairs, split: str, metric: str, referee: Referee) -> Iterator[str]:
+def _gain(pairs: Pairs, seeds: Seeds, split: str, metric: str, referee: Referee) -> Iterator[str]:
     """The gain over the baseline with the interval of its main test, and the speed of learning."""
     main = referee.judge(pairs, split, metric)
-    interval = f" {spell_main(main)}" if main else ""
-    yield f"gain {mean(differences_of(pairs, split, metric)):+6.2f}{interval}"
+    said = [*([spell_main(main)] if main else []), *spell_unpaired(len(pairs), seeds)]
+    yield " ".join([f"gain {mean(differences_of(pairs, split, metric)):+6.2f}", *said])
     if speed := speed_of((before.record, after.record) for before, after in pairs):
         yield spell_speed(speed)
 

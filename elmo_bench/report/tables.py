@@ -16,7 +16,7 @@ from elmo_bench.report.cells import (
     adjust_tests,
     gain_cell,
     interval_cell,
-    name_runs,
+    name_pairs,
     paper_cell,
     paper_gain,
     printed_gain,
@@ -26,7 +26,7 @@ from elmo_bench.report.cells import (
     test_cell,
     text,
 )
-from elmo_bench.report.comparison import Seeds
+from elmo_bench.report.comparison import Seeds, pair_seeds
 from elmo_bench.report.ensembles import NO_ENSEMBLE, ensemble_cell, ensemble_command
 from elmo_bench.report.inputs import UNUSED, ReportInputs, ShownTask
 from elmo_bench.report.model import Cell, Section, Table
@@ -309,11 +309,11 @@ def compare_cells(
     found = inputs.referee.compare(before, after, split, metric)
     if found is None:
         return UNTESTED
-    pairs = [(before[seed], after[seed]) for seed in found.seeds]
-    names = name_runs([*(run for _, run in pairs), *(run for run, _ in pairs)])
+    pairs = pair_seeds(before, after)
+    names = name_pairs(pairs)
     gain, interval, tests, speed = (
         cell if cell is NOTHING else replace(cell, runs=names)
-        for cell in (gain_cell(found), interval_cell(found), test_cell(found), speed_cell(pairs))
+        for cell in (gain_cell(found, after), interval_cell(found), test_cell(found), speed_cell(pairs))
     )
     return gain, interval, tests, speed
 

@@ -66,6 +66,26 @@ def test_every_encoder_has_a_row_with_its_gain_over_the_baseline(tmp_path: Path)
     assert found["small"]["NER (world)"].startswith("+25.00; [")
 
 
+def test_a_gain_is_over_the_seeds_that_the_baseline_has(tmp_path: Path) -> None:
+    for seed in (1, 2):
+        publish(tmp_path, make_record("ner", seed, 20, NONE, identity=identity(None)), 20)
+    capped = make_record("ner", 9, 20, NONE, identity=identity(None), stopped="cap")
+    publish(tmp_path, capped, 20)
+    for seed, right in ((1, 30), (2, 30), (3, 36)):
+        publish(tmp_path, make_record("ner", seed, right, ELMO, identity=identity(A), encoder="small"), right)
+    found = section(tmp_path)
+    cell = next(row[-1] for row in found.tables[0].rows if row[0].text == "small")
+    gain, interval, *others = cell.printed
+    assert gain == "+25.00"
+    assert interval.endswith("] (examples)")
+    assert others == ["over 2 of 3 seeds", "80.00 ± 8.66", "n = 3"]
+    (group,) = opening_gains(build(tmp_path)).groups
+    for names in (cell.runs, group.gains[0].runs):
+        assert [name.rpartition("-s")[2] for name in names] == ["1", "2", "1", "2"]
+    detail = next(row for row in found.tables[1].rows if row[1].text == "small")
+    assert detail[4].lines[-1] == "over 2 of 3 seeds"
+
+
 def test_two_encoders_of_one_name_are_two_different_rows(tmp_path: Path) -> None:
     publish_baseline(tmp_path, 20)
     for fingerprint in (A, B):

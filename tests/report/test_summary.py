@@ -8,13 +8,14 @@ from typing import Any
 
 from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import Record
+from elmo_bench.report.cells import LEGEND
 from elmo_bench.report.comparison import Referee
-from elmo_bench.report.summary import LEGEND, summarise
+from elmo_bench.report.summary import summarise
 from tests.support.report_records import ELMO, NONE, make_record, publish, summarise_records
 
 
-def runs(rights: tuple[int, int], elmo: dict[str, Any], **identity: Any) -> list[Record]:
-    """Two seeds of a condition, so many of their 40 examples right."""
+def runs(rights: tuple[int, ...], elmo: dict[str, Any], **identity: Any) -> list[Record]:
+    """The seeds of a condition, so many of their 40 examples right."""
     return [
         make_record("snli", seed, right, elmo, identity=identity)
         for seed, right in enumerate(rights, start=1)
@@ -83,6 +84,15 @@ def test_a_line_with_a_run_at_its_cap_is_marked_and_so_is_a_gain_over_it() -> No
     assert line_with(table, "without ELMo").endswith("not converged (1 of 2)")
     assert line_with(table, "ELMo (sample)").endswith("not converged (1 of 4)")
     assert "not converged" not in summarise_records(runs((20, 20), NONE))
+
+
+def test_a_gain_says_how_many_seeds_it_is_over_and_needs_no_other_run_of_the_baseline() -> None:
+    capped = make_record("snli", 9, 20, NONE, stopped="cap")
+    table = summarise_records([*runs((20, 20), NONE), capped, *runs((30, 30, 36), ELMO)])
+    line = line_with(table, "ELMo (sample)")
+    assert "n=3  gain +25.00 over 2 of 3 seeds  passes" in line
+    assert "not converged" not in line
+    assert "over" not in line_with(summarise_records([*runs((20, 20), NONE), *runs((30, 30), ELMO)]), "gain")
 
 
 def test_a_line_says_when_the_baselines_best_was_passed() -> None:
