@@ -102,7 +102,7 @@ def describe_main(found: Comparison) -> list[str]:
     if found.main is None:
         return ["main test      none: it needs the counts of both sides on the same test set"]
     over: str = found.main.basis
-    if over == "examples" and len(found.seeds) < SEEDS_NEEDED:
+    if over == "examples" and not found.one_pass:
         over += f" alone: an interval over seeds needs {SEEDS_NEEDED}"
     interval = spell_interval(found.main.low, found.main.high)
     return [
@@ -127,9 +127,10 @@ def describe_tests(found: Comparison) -> list[str]:
         low, high = found.over_seeds.low, found.over_seeds.high
         lines.append(f"over seeds     95 % interval {spell_interval(low, high)} (Student's t)")
     else:
-        lines.append(
-            f"over seeds     no interval: it needs {SEEDS_NEEDED} seeds, there are {len(found.seeds)}"
-        )
+        reason = f"it needs {SEEDS_NEEDED} seeds, there are {len(found.seeds)}"
+        if found.one_pass:
+            reason = "both sides are fitted in one pass without chance, so seeds change nothing"
+        lines.append(f"over seeds     no interval: {reason}")
     if found.sign_flip is not None:
         lines.append(f"               sign-flip p {spell_p(found.sign_flip)}")
     if found.over_examples:

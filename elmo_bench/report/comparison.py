@@ -122,18 +122,19 @@ class Referee:
         differences = differences_of(pairs, split, metric)
         gain = mean(differences)
         drawn = self.draw(pairs, split, metric)
+        one_pass = without_chance(pairs)  # all seeds are one run: their agreement says nothing
         return Comparison(
             seeds=tuple(a.seed for a, _ in pairs),
             differences=tuple(differences),
             gain=gain,
             main=_main_test(drawn, pairs, differences) if drawn else None,
-            over_seeds=paired_gain(differences),
-            sign_flip=flip_signs(differences),
+            over_seeds=None if one_pass else paired_gain(differences),
+            sign_flip=None if one_pass else flip_signs(differences),
             over_examples=paired_bootstrap(*drawn, gain) if drawn else None,
             answers=self._answers(pairs, split, metric) if drawn else (),
             error_reduction=error_reduction(mean(before), gain),
             capped=sum(met_cap(run.record) for pair in pairs for run in pair),
-            one_pass=without_chance(pairs),
+            one_pass=one_pass,
         )
 
     def judge(self, pairs: Pairs, split: str, metric: str) -> MainTest | None:

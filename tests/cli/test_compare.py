@@ -87,6 +87,17 @@ def test_a_run_directory_and_a_record_file_are_runs(
     assert "over seeds     no interval: it needs 3 seeds, there are 1" in out
 
 
+def test_seeds_of_runs_without_chance_are_no_evidence(tmp_path: Path, capsys: Any) -> None:
+    for elmo, right in ((NONE, 20), (ELMO, 30)):
+        for seed in (1, 2, 3):
+            run = publish(tmp_path / str(right), record(seed, right, elmo, stopped="one pass"), right)
+    code, out, _ = compare(capsys, tmp_path / "20" / "pos", run.counts.parent)
+    assert code == 0
+    assert "(bootstrap over examples)" in out
+    assert "over seeds     no interval: both sides are fitted in one pass without chance" in out
+    assert "sign-flip" not in out
+
+
 def test_a_run_that_was_set_aside_is_not_compared(
     groups: tuple[Path, Path], tmp_path: Path, capsys: Any
 ) -> None:
