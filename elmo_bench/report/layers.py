@@ -184,7 +184,9 @@ def _weight_maps(
     figures = []
     title = inputs.tasks[column.task].title
     for place in PLACES:
-        learnt = {one.name: weights for one in found if (weights := one.weights(place))}
+        learnt = {
+            sign(one.name, one.mix.values()): weights for one in found if (weights := one.weights(place))
+        }
         if learnt:
             layers = sorted(set().union(*learnt.values()))
             values = [[weights.get(layer) for weights in learnt.values()] for layer in layers]
@@ -193,6 +195,6 @@ def _weight_maps(
             heading = f"Weights of {title} at the {place}"
             drawing = HeatMap(heading, tuple(learnt), tuple(names[::-1]), rows)
             where = f"{title} ({column.corpus}), at the {place} · {field.place}"
-            caption = f"{table.title}: weights of the mix, {where}"
+            caption = explain_sign(f"{table.title}: weights of the mix, {where}", drawing)
             figures.append(Figure(name, caption, drawing, place=Place(field.source, task=title)))
     return figures

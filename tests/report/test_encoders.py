@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from elmo_bench.report.convergence import SIGN
 from elmo_bench.report.model import Section
 from tests.report.test_report import build, opening_gains
 from tests.support.report_records import DEFAULTS, ELMO, NONE, make_record, publish
@@ -220,6 +221,13 @@ def test_the_layers_are_drawn_with_the_weights_of_the_mix(layered: Path) -> None
     assert curves.svg.count("<circle") == 3
     assert curves.svg.count('class="line') == 3  # their legend, the layers, and the height of the mix
     assert [f">{value:.2f}<" in weights.svg for value in (0.2, 0.5, 0.3)] == [True] * 3
+
+
+def test_a_mix_at_its_cap_is_marked_over_its_weights(layered: Path) -> None:
+    publish(layered, make_record("ner", 1, 32, ELMO, identity=identity(A), stopped="cap"), 32)
+    weights = section(layered, "layers").figures[1]
+    assert f">sample {SIGN}<" in weights.svg
+    assert "met its cap" in weights.caption
 
 
 def test_a_head_that_is_fitted_in_one_pass_has_no_weights(tmp_path: Path) -> None:
