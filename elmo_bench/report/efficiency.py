@@ -41,7 +41,8 @@ class Point:
     """The runs on one part of the training set."""
 
     examples: int
-    share: float  # of the training set; a limit on the examples goes below it
+    share: float  # of the training set
+    limit: int | None  # of the examples, which goes below the share
     before: Seeds
     after: Seeds
 
@@ -118,7 +119,7 @@ def find_points(runs: TaskRuns) -> list[Point]:
             runs.find(Wanted(one.elmo, fraction=share, limit=limit)) for one in (BASELINE, PAPER)
         )
         if any_run := next(iter([*before.values(), *after.values()]), None):
-            points.append(Point(any_run.record.examples["train"], share, before, after))
+            points.append(Point(any_run.record.examples["train"], share, limit, before, after))
     return sorted(points, key=lambda point: (point.examples, point.share))
 
 
@@ -205,7 +206,8 @@ def pair_by_size(ours: Sequence[int], theirs: Sequence[int]) -> dict[int, int]:
 def _row(task: ShownTask, point: Point, theirs: Cell, inputs: ReportInputs) -> tuple[Cell, ...]:
     for seeds in (point.before, point.after):
         inputs.show(task, seeds)
-    size = text(f"{point.examples:,}", f"{100 * point.share:g} %")
+    limit = f", at most {point.limit:,}" if point.limit else ""
+    size = text(f"{point.examples:,}", f"{100 * point.share:g} %{limit}")
     scores = [
         score_cell(list(seeds.values()), "dev") if seeds else NO_RUN for seeds in (point.before, point.after)
     ]

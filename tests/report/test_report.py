@@ -205,7 +205,8 @@ def test_few_examples_make_no_point(tmp_path: Path) -> None:
         publish(tmp_path, wider, 14)
     report = build(tmp_path)
     found = table(report, "figure1")
-    assert [cells[1].lines[0] for cells in found.rows][:3] == ["60", "200", "600"]
+    sizes_shown = [cells[1].text for cells in found.rows][:3]
+    assert sizes_shown == ["60; 10 %", "200; 100 %, at most 200", "600; 100 %"]
     assert "SNLI: runs on fewer than 50 training examples are no points here (1)." in found.notes
     assert "figure1_sample task=srl" in found.commands[0]
     assert {cells[1].lines[1] for cells in table(report, "further").rows} == {"0.1 % of the training set"}
