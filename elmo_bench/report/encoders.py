@@ -134,6 +134,7 @@ def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inp
         (*_notes(field), f"{LEGEND}.", ABOUT_COST, *_speeds(field)),
         tuple(commands),
         Place(field.source),
+        heads=("system",),
     )
 
 

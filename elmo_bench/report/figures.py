@@ -179,4 +179,4 @@ def build_nothing(name: str, title: str) -> Table:
     described = describe_sheet(UNUSED)
     caption = caption_of(title, "dev", described)
     place = Place(UNUSED.source)
-    return Table(name, described, caption, ("Runs",), ((NO_RUN,),), (), (command,), place)
+    return Table(name, described, caption, ("Runs",), ((NO_RUN,),), (), (command,), place, heads=())

@@ -69,9 +69,11 @@ def write_csv(report: Report) -> str:
 
 
 def _csv_lines(table: Table, number: int, row: Sequence[Cell]) -> Iterator[list[str]]:
-    task, system = row[0].text, row[1].text if len(row) > 1 else ""
-    for column, cell in zip(table.columns[2:] or table.columns, row[2:] or row, strict=True):
-        texts = (table.name, table.block, number, task, system, column, cell.kind, cell.text)
+    first = len(table.heads)
+    names = dict(zip(table.heads, (cell.text for cell in row), strict=False))
+    heading = (table.name, table.block, number, names.get("task", ""), names.get("system", ""))
+    for column, cell in zip(table.columns[first:], row[first:], strict=True):
+        texts = (*heading, column, cell.kind, cell.text)
         numbers = ["" if one is None else repr(one) for one in (cell.value, cell.deviation, cell.count)]
         lists = [" ".join(cell.marks), " ".join(cell.runs)]
         yield [*(escape_csv(str(one)) for one in texts), *numbers, *map(escape_csv, lists)]

@@ -134,8 +134,8 @@ def measure(text: str) -> int:
 
 
 def split_columns(table: Table, widths: Sequence[int]) -> Iterator[list[int]]:
-    """The places of columns that fit beside each other; the first two columns name a row in every part."""
-    names = list(range(min(2, len(widths))))
+    """The places of columns that fit beside each other; the first ones name a row in every part."""
+    names = list(range(len(table.heads)))
     block = list(names)
     for place in range(len(names), len(widths)):
         together = sum(widths[other] for other in (*block, place))

@@ -10,6 +10,7 @@ from typing import Literal
 from elmo_bench.report.examples import Case, Confusion
 from elmo_bench.report.svg import Axis, Chart, HeatMap
 
+Head = Literal["task", "system"]
 Kind = Literal["text", "paper", "unverified", "score", "detail", "verdict", "missing", "nothing"]
 
 
@@ -62,6 +63,7 @@ class Table:
     notes: tuple[str, ...] = ()
     commands: tuple[str, ...] = ()  # what fills the cells without a run
     place: Place = Place()
+    heads: tuple[Head, ...] = ("task", "system")  # what the first cells of every row name
     folded: str = ""  # what a page calls it where it is folded; empty: its caption, or its source
 
     @property

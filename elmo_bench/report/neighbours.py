@@ -31,7 +31,9 @@ def build_neighbours(name: str, table: TableConfig, inputs: ReportInputs) -> Sec
     commands = () if ours else (spell_command("neighbours", ["play", "--help"]),)
     if not ours:
         rows.append((text("here"), text("play"), NO_RUN))
-    built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), (), commands)
+    built = Table(
+        name, "as named in each row", table.title, COLUMNS, tuple(rows), (), commands, heads=("system",)
+    )
     return Section(name, table.title, table.about, (built,))
 
 

@@ -51,7 +51,9 @@ def build_perplexities(name: str, table: TableConfig, inputs: ReportInputs) -> S
         rows += [(heading, *theirs, *row) for row in ours]
     tasks = ",".join(dict.fromkeys(missing))
     commands = (spell_run([f"+experiment={name}", f"task={tasks}"], sweep=True),) if missing else ()
-    built = Table(name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands)
+    built = Table(
+        name, "as named in each row", table.title, COLUMNS, tuple(rows), NOTES, commands, heads=("task",)
+    )
     return Section(name, table.title, table.about, (built, build_pretraining(name, inputs)))
 
 
@@ -76,6 +78,7 @@ def build_pretraining(name: str, inputs: ReportInputs) -> Table:
         columns=("Model", "Held-out text", "State", "Forward", "Backward", "Average"),
         rows=tuple(rows),
         notes=NOTES,
+        heads=("system",),
     )
 
 

@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import csv
+import io
 from pathlib import Path
 from typing import Any
 
 import pytest
 
+from elmo_bench.records import EncoderFacts
 from elmo_bench.report.convergence import SIGN
+from elmo_bench.report.formats import write_csv
 from elmo_bench.report.model import Section
 from tests.report.test_report import build, opening_gains
 from tests.support.report_records import DEFAULTS, ELMO, NONE, make_record, publish
@@ -182,6 +186,19 @@ def test_the_opening_gains_have_intervals_and_the_papers_gain_beside_them(tmp_pa
     assert ours.interval and ours.interval[0] < 25 < ours.interval[1]
     assert (theirs.is_paper, theirs.value, theirs.interval) == (True, 2.06, None)
     assert forest.axis.low <= 0 and forest.axis.high >= ours.interval[1]
+
+
+def test_the_csv_has_the_encoders_of_the_overview_as_systems_and_every_cost(tmp_path: Path) -> None:
+    publish_baseline(tmp_path, 20)
+    publish_ner(tmp_path, 30, "big", B, 0.001, encoder_facts=EncoderFacts.model_validate(facts(5000, 60)))
+    lines = csv.DictReader(io.StringIO(write_csv(build(tmp_path))))
+    found = {
+        (line["task"], line["system"], line["column"]): line["value"]
+        for line in lines
+        if line["table"] == "encoders"
+    }
+    assert found["", "big", "Parameters"] == "5000"
+    assert float(found["", "big", "NER (world)"]) == 25.0
 
 
 def test_a_missing_cell_names_its_command(tmp_path: Path) -> None:
