@@ -343,7 +343,11 @@ def read_record(path: Path) -> Record:
 
 def read_record_of(kind: type[RecordType], path: Path) -> RecordType:
     """A record of one kind."""
-    content = read_content(path)
+    return form_record(kind, read_content(path), path)
+
+
+def form_record(kind: type[RecordType], content: Mapping[str, Any], path: Path) -> RecordType:
+    """A record of one kind from the values of its file."""
     try:
         record = kind.model_validate({key: value for key, value in content.items() if key != SEAL})
     except ValidationError as error:
@@ -406,8 +410,9 @@ def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[P
     """All published records of one kind below a directory, in a fixed order."""
     wanted = kind.model_fields["kind"].default
     for path in sorted(directory.rglob("*.json")):
-        if read_content(path).get("kind") == wanted:
-            yield path, read_record_of(kind, path)
+        content = read_content(path)
+        if content.get("kind") == wanted:
+            yield path, form_record(kind, content, path)
 
 
 def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:

@@ -185,7 +185,6 @@ def describe_schedule(record: PerplexityRecord) -> str:
     """How the training differed from the paper's one epoch over the whole text; nothing where it did not."""
     epochs, steps = record.config.get("epochs"), record.config.get("steps")
     parts = [f"{record.finetuned.fraction:.0%} of the text"] if record.finetuned.fraction < 1 else []
-    parts += [f"{record.finetuned.limit:,} examples"] if record.finetuned.limit else []
     if record.config.get("patience"):
         return ", ".join([*parts, "until dev text stopped improving"])
     parts += [f"{steps:,} steps"] if steps else [f"{epochs:g} epochs"] if epochs not in (None, 1) else []

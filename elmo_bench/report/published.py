@@ -24,9 +24,8 @@ from elmo_bench.records import (
     PerplexityRecord,
     PretrainingRecord,
     Record,
+    form_record,
     read_content,
-    read_record,
-    read_record_of,
 )
 from elmo_bench.report.baseline import (
     differs_in_elmo_alone,
@@ -42,6 +41,7 @@ from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
 Key = TypeVar("Key", "Block", str)
+Kept = TypeVar("Kept", EnsembleRecord, PretrainingRecord, PerplexityRecord)
 
 
 @dataclass(frozen=True, order=True)
@@ -252,19 +252,27 @@ class _Reader:
             content = read_content(path)
             kind = content.get("kind")
             if kind == "run":
-                self.add(Run(read_record(path), path.with_suffix(".npz"), SEAL in content), name)
+                record = form_record(Record, content, path)
+                self.add(Run(record, path.with_suffix(".npz"), SEAL in content), name)
             elif kind == "ensemble":
-                self.add_ensemble(read_record_of(EnsembleRecord, path), name)
+                self.keep(form_record(EnsembleRecord, content, path), self.ensembles, name)
             elif kind == "pretraining":
-                self.pretrainings.append(read_record_of(PretrainingRecord, path))
+                self.keep(form_record(PretrainingRecord, content, path), self.pretrainings, name)
             elif kind == "perplexity":
-                self.perplexities.append(read_record_of(PerplexityRecord, path))
+                self.keep(form_record(PerplexityRecord, content, path), self.perplexities, name)
             elif kind == "neighbours":
-                self.neighbours.append(read_record_of(NeighboursRecord, path))
+                self.neighbours.append(form_record(NeighboursRecord, content, path))
             else:
                 self.problems.append(f"{name} is not shown: a record of the unknown kind {kind!r}")
         except DamagedFileError as error:
             self.refuse(f"{name} is not shown: {error}")
+
+    def keep(self, record: Kept, kept: list[Kept], name: str) -> None:
+        """Keep a record that may be published."""
+        if reason := record.unpublishable:
+            self.problems.append(f"{name} is not shown: {reason}")
+        else:
+            kept.append(record)
 
     def add(self, run: Run, name: str) -> None:
         record = run.record
@@ -283,12 +291,6 @@ class _Reader:
         """Leave a broken record out."""
         self.problems.append(problem)
         self.broken.append(problem)
-
-    def add_ensemble(self, record: EnsembleRecord, name: str) -> None:
-        if reason := record.unpublishable:
-            self.problems.append(f"{name} is not shown: {reason}")
-        else:
-            self.ensembles.append(record)
 
 
 def missing_facts(record: Record) -> Iterator[str]:
