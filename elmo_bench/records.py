@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import zlib
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, TypeVar
 from zipfile import BadZipFile
@@ -415,27 +416,60 @@ def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[P
             yield path, form_record(kind, content, path)
 
 
+@dataclass(frozen=True, eq=False)
+class CountTable:
+    """The counts of a split as a matrix: a row for each example in file order, a column for each name."""
+
+    columns: tuple[str, ...]
+    matrix: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.matrix)
+
+    def rows(self) -> Iterator[Counts]:
+        """The counts of each example."""
+        for row in self.matrix:
+            yield dict(zip(self.columns, row.tolist(), strict=True))
+
+    @property
+    def total(self) -> Counts:
+        """The sum over all examples, which decides the score."""
+        return dict(zip(self.columns, self.matrix.sum(axis=0).tolist(), strict=True))
+
+
+def tabulate(counts: Mapping[str, Sequence[Counts]]) -> dict[str, CountTable]:
+    """Counts by split as matrices that have the same columns."""
+    columns = tuple(sorted({name for rows in counts.values() for row in rows for name in row}))
+    found = {}
+    for split, rows in counts.items():
+        values = [[row.get(name, 0.0) for name in columns] for row in rows]
+        matrix = np.array(values, dtype=np.float64).reshape(len(rows), len(columns))
+        found[split] = CountTable(columns, matrix)
+    return found
+
+
 def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
     """Counts by split as one npz: a matrix per split, with the column names stored once."""
-    columns = sorted({name for rows in counts.values() for row in rows for name in row})
-    arrays = {
-        split: np.array([[row.get(name, 0.0) for name in columns] for row in rows], dtype=np.float64)
-        for split, rows in counts.items()
-    }
+    tables = tabulate(counts)
+    columns = next((table.columns for table in tables.values()), ())
+    arrays = {split: table.matrix for split, table in tables.items()}
     with atomic_file(path) as file:
         np.savez_compressed(file, allow_pickle=False, columns=np.array(columns, dtype=str), **arrays)
 
 
-def read_counts(path: Path) -> dict[str, list[Counts]]:
-    """Counts by split, one row per example in file order; nothing in the file is executed."""
+def read_counts(path: Path) -> dict[str, CountTable]:
+    """Counts by split; nothing in the file is executed."""
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as archive:
-            columns = [str(name) for name in archive["columns"]]
-            return {
-                split: [dict(zip(columns, row, strict=True)) for row in archive[split].tolist()]
+            columns = tuple(str(name) for name in archive["columns"])
+            found = {
+                split: CountTable(columns, archive[split].astype(np.float64, order="C"))
                 for split in archive.files
                 if split != "columns"
             }
+            if any(table.matrix.shape != (len(table), len(columns)) for table in found.values()):
+                raise ValueError("a matrix without a column for each name")
+            return found
     except (OSError, ValueError, TypeError, AttributeError, LookupError, EOFError, BadZipFile, zlib.error):
         raise DamagedFileError(f"{path}: not a file of counts; publish the run again") from None
 

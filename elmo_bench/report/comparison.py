@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import io
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import mean
@@ -13,7 +13,7 @@ import numpy as np
 from elmo_bench.config import Basis
 from elmo_bench.files import read_kept, write_kept
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.records import COUNTS, Record, read_counts
+from elmo_bench.records import COUNTS, CountTable, Record, read_counts
 from elmo_bench.report.convergence import is_one_pass, met_cap
 from elmo_bench.report.inference import Estimate, example_bootstrap, two_level_bootstrap
 from elmo_bench.report.statistics import (
@@ -31,7 +31,7 @@ from elmo_bench.report.statistics import (
     resample_scores,
     right_answers,
 )
-from elmo_bench.types import Counts, DamagedFileError, DataMissingError
+from elmo_bench.types import DamagedFileError, DataMissingError
 
 DRAWING = 1
 """Raised whenever the same counts would be drawn from in another way than before."""
@@ -107,7 +107,7 @@ class Referee:
     resamples: int = RESAMPLES
     cache: Path | None = None  # a directory of drawn scores, which make loading a task unnecessary
     drawn: dict[tuple[Path, str, str], np.ndarray] = field(default_factory=dict)
-    read: dict[Path, dict[str, list[Counts]]] = field(default_factory=dict)
+    read: dict[Path, dict[str, CountTable]] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
 
     def compare(self, first: Seeds, second: Seeds, split: str, metric: str) -> Comparison | None:
@@ -131,7 +131,7 @@ class Referee:
             over_seeds=None if one_pass else paired_gain(differences),
             sign_flip=None if one_pass else flip_signs(differences),
             over_examples=paired_bootstrap(*drawn, gain) if drawn else None,
-            answers=self._answers(pairs, split, metric) if drawn else (),
+            answers=tuple(self._answers(pairs, split, metric)) if drawn else (),
             error_reduction=error_reduction(mean(before), gain),
             capped=sum(met_cap(run.record) for pair in pairs for run in pair),
             one_pass=one_pass,
@@ -173,12 +173,15 @@ class Referee:
                 for split in counts:
                     self._has_its_score(run, split, run.record.metric, score)
 
-    def _answers(self, pairs: Pairs, split: str, metric: str) -> tuple[McNemar, ...]:
+    def _answers(self, pairs: Pairs, split: str, metric: str) -> Iterator[McNemar]:
+        """The test of every pair in which single answers are right or wrong."""
         score = self.scores[pairs[0][0].record.task]
-        counts = [(self.counts(a)[split], self.counts(b)[split]) for a, b in pairs]
-        return tuple(_mcnemar(a, b, score, metric) for a, b in counts if _single(a, b, score, metric))
+        for pair in pairs:
+            first, second = (right_answers(self.counts(run)[split], score, metric) for run in pair)
+            if first is not None and second is not None:
+                yield compare_answers(first, second)
 
-    def counts(self, run: Run) -> dict[str, list[Counts]]:
+    def counts(self, run: Run) -> dict[str, CountTable]:
         """The counts of a run, checked against its record."""
         if run.counts not in self.read:
             self._require_counts(run)
@@ -282,10 +285,10 @@ def _main_test(drawn: Drawn, pairs: Pairs, differences: Sequence[float]) -> Main
     return MainTest(*found.interval(), found.p(), found.basis)
 
 
-def makes_score(score: Score, counts: Sequence[Counts], expected: float, metric: str) -> bool:
+def makes_score(score: Score, counts: CountTable, expected: float, metric: str) -> bool:
     """Whether counts make a score; another version of the task may have counted other things."""
     try:
-        return abs(score(counts)[metric] - expected) <= 1e-9
+        return abs(score([counts.total])[metric] - expected) <= 1e-9
     except KeyError:
         return False
 
@@ -294,12 +297,3 @@ def same_examples(first: Record, second: Record, split: str) -> bool:
     """Whether two runs were measured on the same file and the same number of examples of it."""
     key = f"data/{split}"
     return first.hashes.get(key) == second.hashes.get(key) and first.examples[split] == second.examples[split]
-
-
-def _single(first: Sequence[Counts], second: Sequence[Counts], score: Score, metric: str) -> bool:
-    return all(right_answers(rows, score, metric) is not None for rows in (first, second))
-
-
-def _mcnemar(first: Sequence[Counts], second: Sequence[Counts], score: Score, metric: str) -> McNemar:
-    right = [right_answers(rows, score, metric) or [] for rows in (first, second)]
-    return compare_answers(*right)

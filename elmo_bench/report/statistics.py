@@ -11,6 +11,7 @@ from statistics import mean, median, stdev
 import numpy as np
 import scipy  # its modules are imported on first use, so that help does not wait for them
 
+from elmo_bench.records import CountTable
 from elmo_bench.report.inference import SEEDS_NEEDED
 from elmo_bench.types import Counts, Scores
 
@@ -95,32 +96,30 @@ def _at_least(found: np.ndarray, observed: float) -> np.ndarray:
     return far
 
 
-def resample_scores(
-    counts: Sequence[Counts], score: Score, metric: str, resamples: int = RESAMPLES
-) -> np.ndarray:
+def resample_scores(counts: CountTable, score: Score, metric: str, resamples: int = RESAMPLES) -> np.ndarray:
     """The score of test sets drawn from the examples with replacement.
 
     The draws depend on the number of examples alone, so that two systems, and all of their seeds, meet
     the same drawn test sets: the difference of two such arrays is paired.
     """
-    columns, matrix = stack_counts(counts, score, metric)
+    needed = keep_needed(counts, score, metric)
     weights = draw_weights(len(counts), resamples)
     rows = max(1, CELLS // len(counts))
     scores = [
-        score([dict(zip(columns, row, strict=True))])[metric]
+        score([dict(zip(needed.columns, row, strict=True))])[metric]
         for start in range(0, resamples, rows)
-        for row in (weights[start : start + rows].astype(np.float64) @ matrix).tolist()
+        for row in (weights[start : start + rows].astype(np.float64) @ needed.matrix).tolist()
     ]
     return np.array(scores)
 
 
-def stack_counts(counts: Sequence[Counts], score: Score, metric: str) -> tuple[list[str], np.ndarray]:
-    """Counts as one matrix, without those of parts where the score can do without."""
-    names = sorted({name for row in counts for name in row})
-    whole = [name for name in names if PART not in name]
-    bare = [{name: row.get(name, 0.0) for name in whole} for row in counts]
-    columns = whole if whole and score(bare).get(metric) == score(counts)[metric] else names
-    return columns, np.array([[row.get(name, 0.0) for name in columns] for row in counts])
+def keep_needed(counts: CountTable, score: Score, metric: str) -> CountTable:
+    """The counts without those of parts, where the score can do without."""
+    whole = [place for place, name in enumerate(counts.columns) if PART not in name]
+    bare = CountTable(
+        tuple(counts.columns[place] for place in whole), np.ascontiguousarray(counts.matrix[:, whole])
+    )
+    return bare if whole and score([bare.total]).get(metric) == score([counts.total])[metric] else counts
 
 
 @lru_cache(maxsize=2)  # dev and test of a task: its runs, one after the other, meet the same drawn test sets
@@ -166,11 +165,11 @@ def combine(p_values: Sequence[float]) -> float:
     return p_values[0] if len(p_values) == 1 else min(1.0, 2 * median(p_values))
 
 
-def right_answers(counts: Sequence[Counts], score: Score, metric: str) -> list[bool] | None:
+def right_answers(counts: CountTable, score: Score, metric: str) -> list[bool] | None:
     """Whether each example is right, where a score is the share of right examples; else nothing."""
     known: dict[tuple[tuple[str, float], ...], float] = {}
     singles = []
-    for row in counts:
+    for row in counts.rows():
         key = tuple(sorted((name, value) for name, value in row.items() if PART not in name))
         if key not in known:
             known[key] = score([row])[metric]
@@ -178,7 +177,7 @@ def right_answers(counts: Sequence[Counts], score: Score, metric: str) -> list[b
             return None
         singles.append(known[key] == 100.0)
     share = 100 * sum(singles) / len(singles)
-    return singles if abs(share - score(counts)[metric]) < 1e-9 else None
+    return singles if abs(share - score([counts.total])[metric]) < 1e-9 else None
 
 
 def error_reduction(baseline: float, gain: float) -> float | None:

@@ -64,8 +64,8 @@ def test_the_record_scores_what_its_counts_say(root: Path) -> None:
     for result in (root / "runs").glob("ner/*/result.json"):
         record = read_record(result)
         task = load_task(run_config("task=ner").task)
-        for split, rows in read_counts(result.with_name("counts.npz")).items():
-            assert task.score(rows) == record.scores[split]
+        for split, counts in read_counts(result.with_name("counts.npz")).items():
+            assert task.score(list(counts.rows())) == record.scores[split]
 
 
 def test_what_was_tried_out_is_not_published(root: Path) -> None:

@@ -219,7 +219,7 @@ def test_the_record_of_an_ensemble_is_its_members_counts_and_scores(
     task = load_task(run_config("task=pos").task)
     counts = read_counts(path.parent / "counts.npz")
     for split, found in counts.items():
-        assert task.score(found) == record.scores[split]
+        assert task.score(list(found.rows())) == record.scores[split]
         assert len(found) == record.examples[split]
     for name in ("counts.npz", "predictions-dev.jsonl", "predictions-test.jsonl"):
         assert record.hashes[name] == hash_file(path.parent / name)

@@ -14,6 +14,7 @@ from scipy import stats
 from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.metrics.matches import score_matches
 from elmo_bench.metrics.ratios import sum_counts
+from elmo_bench.records import CountTable, tabulate
 from elmo_bench.report import statistics
 from elmo_bench.report.statistics import (
     combine,
@@ -21,12 +22,12 @@ from elmo_bench.report.statistics import (
     draw_weights,
     error_reduction,
     flip_signs,
+    keep_needed,
     paired_bootstrap,
     paired_gain,
     resample_scores,
     right_answers,
     spread,
-    stack_counts,
 )
 from elmo_bench.types import Counts, Scores
 
@@ -35,6 +36,10 @@ DIFFERENCES = [(1.0, 2.0, 3.0), (-1.0, 2.5, 0.5, 0.0), (0.1, 0.1), (-3.0, 3.0), 
 
 def score_f1(counts: Sequence[Counts]) -> Scores:
     return score_matches(sum_counts(counts))
+
+
+def table_of(rows: Sequence[Counts]) -> CountTable:
+    return tabulate({"test": rows})["test"]
 
 
 @pytest.mark.parametrize("differences", DIFFERENCES)
@@ -100,7 +105,7 @@ def test_resampled_scores_are_those_of_drawn_examples() -> None:
         {"tp": 0.0, "predicted": 1.0, "gold": 2.0, "gold:LOC": 2.0},
         {"tp": 3.0, "predicted": 3.0, "gold": 4.0, "tp:PER": 3.0, "predicted:LOC": 2.0},
     ]
-    found = resample_scores(counts, score_f1, "f1", 200)
+    found = resample_scores(table_of(counts), score_f1, "f1", 200)
     weights = draw_weights(3, 200)
     assert (weights.sum(axis=1) == 3).all()
     for score, row in zip(found, weights, strict=True):
@@ -109,13 +114,13 @@ def test_resampled_scores_are_those_of_drawn_examples() -> None:
 
 
 def test_parts_are_left_out_only_where_the_score_does_not_need_them() -> None:
-    whole = [{"correct": 1.0, "answers": 2.0, "correct:a": 1.0}]
-    assert stack_counts(whole, score_accuracy, "accuracy")[0] == ["answers", "correct"]
+    whole = table_of([{"correct": 1.0, "answers": 2.0, "correct:a": 1.0}])
+    assert keep_needed(whole, score_accuracy, "accuracy").columns == ("answers", "correct")
 
     def score_part(counts: Sequence[Counts]) -> Scores:
         return {"part": sum_counts(counts).get("correct:a", 0.0)}
 
-    assert "correct:a" in stack_counts(whole, score_part, "part")[0]
+    assert "correct:a" in keep_needed(whole, score_part, "part").columns
 
 
 def test_drawn_sets_depend_on_the_number_of_examples_alone(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -126,7 +131,7 @@ def test_drawn_sets_depend_on_the_number_of_examples_alone(monkeypatch: pytest.M
 
 
 def test_scores_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
-    counts = [{"correct": float(number % 2), "answers": 1.0} for number in range(7)]
+    counts = table_of([{"correct": float(number % 2), "answers": 1.0} for number in range(7)])
     first = resample_scores(counts, score_accuracy, "accuracy", 50)
     monkeypatch.setattr(statistics, "CELLS", 21)  # in blocks of three
     np.testing.assert_array_equal(first, resample_scores(counts, score_accuracy, "accuracy", 50))
@@ -148,11 +153,11 @@ def test_bootstrap_pairs_seed_with_seed() -> None:
 
 def test_answers_are_right_or_wrong_only_where_the_score_is_their_share() -> None:
     single = [{"correct": 1.0, "answers": 1.0}, {"correct": 0.0, "answers": 1.0}]
-    assert right_answers(single, score_accuracy, "accuracy") == [True, False]
+    assert right_answers(table_of(single), score_accuracy, "accuracy") == [True, False]
     several = [{"correct": 2.0, "answers": 2.0}, {"correct": 0.0, "answers": 1.0}]
-    assert right_answers(several, score_accuracy, "accuracy") is None
+    assert right_answers(table_of(several), score_accuracy, "accuracy") is None
     partly = [{"correct": 1.0, "answers": 2.0}]
-    assert right_answers(partly, score_accuracy, "accuracy") is None
+    assert right_answers(table_of(partly), score_accuracy, "accuracy") is None
 
 
 def test_error_reduction_is_the_papers() -> None:

@@ -27,7 +27,8 @@ def test_the_score_that_conf_names_is_that_of_the_plug_in(task: str) -> None:
     config = read_task(task)
     assert config.score, "conf names no function, so compare would import PyTorch"
     runs = read_published(PROJECT / "results" / "records").runs
-    counts = read_counts(next(run.counts for run in runs if run.record.task == task))["test"]
+    table = read_counts(next(run.counts for run in runs if run.record.task == task))["test"]
+    counts = list(table.rows())
     score = find_score(config)(counts)
     assert score == load_task(config).score(counts)
     assert 0 < score[load_task(config).metric] < 100
