@@ -21,6 +21,7 @@ Score = Callable[[Sequence[Counts]], Scores]
 PART = ":"  # counts named `x:part` belong to a label or a test set, never to the whole
 RESAMPLES = 10_000
 CELLS = 4_000_000  # of a block of drawn examples: some 32 MB
+CELLS_IN_CACHE = 100_000  # of a block that stays in the processor's cache, which is twice as fast
 
 
 @dataclass(frozen=True)
@@ -104,7 +105,9 @@ def resample_scores(counts: CountTable, score: Score, metric: str, resamples: in
     """
     needed = keep_needed(counts, score, metric)
     weights = draw_weights(len(counts), resamples)
-    rows = max(1, CELLS // len(counts))
+    # Sums of whole numbers are exact in blocks of any size; last bits of others depend on the size.
+    is_whole = bool((needed.matrix == np.rint(needed.matrix)).all())
+    rows = max(1, (CELLS_IN_CACHE if is_whole else CELLS) // len(counts))
     scores = [
         score([dict(zip(needed.columns, row, strict=True))])[metric]
         for start in range(0, resamples, rows)

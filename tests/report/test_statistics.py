@@ -133,7 +133,7 @@ def test_drawn_sets_depend_on_the_number_of_examples_alone(monkeypatch: pytest.M
 def test_scores_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
     counts = table_of([{"correct": float(number % 2), "answers": 1.0} for number in range(7)])
     first = resample_scores(counts, score_accuracy, "accuracy", 50)
-    monkeypatch.setattr(statistics, "CELLS", 21)  # in blocks of three
+    monkeypatch.setattr(statistics, "CELLS_IN_CACHE", 21)  # in blocks of three
     np.testing.assert_array_equal(first, resample_scores(counts, score_accuracy, "accuracy", 50))
 
 
