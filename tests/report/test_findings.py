@@ -458,6 +458,7 @@ def test_the_findings_of_the_issue_are_all_there() -> None:
         "finetuning_lowers_perplexity": 5,
         "words_add_little": 3,
         "characters_beat_words": 3,
+        "context_beats_characters": 3,  # not in the issue
         "context_beats_layer_0": 6,
         "training_beats_untrained": 6,
         "untrained_adds_nothing": 6,
