@@ -29,6 +29,7 @@ from elmo_bench.records import (
     read_record_of,
     write_record,
 )
+from elmo_bench.report.pairs import is_set_aside
 from elmo_bench.report.published import GENERATED
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
@@ -85,7 +86,8 @@ def run(arguments: argparse.Namespace) -> None:
 
 def find_finished(runs: Path, models: Path) -> list[Finished]:
     """Every finished run, every ensemble, and every trained model."""
-    found = [Finished(path, read_record(path)) for path in find_all(RUN_RECORD, runs.glob("*/*"))]
+    current = [path for path in runs.glob("*/*") if not is_set_aside(path)]
+    found = [Finished(path, read_record(path)) for path in find_all(RUN_RECORD, current)]
     found += [read_ensemble(path) for path in find_all(ENSEMBLE_RECORD, runs.glob("*/*"))]
     trained = ((path, read_model_record(path)) for path in find_all(RECORD_FILE, models.glob("*")))
     return [*found, *(Finished(path, record) for path, record in trained if record)]

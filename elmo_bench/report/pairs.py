@@ -50,9 +50,13 @@ def find_records(place: Path) -> list[Path]:
 def find_many(directory: Path, pattern: str) -> list[Path]:
     """The record files of run directories and of published runs."""
     runs = directory.glob(f"{pattern}/{RUN_RECORD}")
-    # <name>.<n> is the old directory of a run that was repeated with force=true
-    current = [file for file in runs if "." not in file.parent.name]
+    current = [file for file in runs if not is_set_aside(file.parent)]
     return sorted([*current, *directory.glob(f"{pattern}.json")])
+
+
+def is_set_aside(directory: Path) -> bool:
+    """Whether a run was repeated with force=true, which keeps its old directory as <name>.<n>."""
+    return "." in directory.name
 
 
 def find_runs(directory: Path, task: str = "*") -> list[Path]:

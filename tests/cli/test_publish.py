@@ -179,6 +179,16 @@ def test_a_link_to_nowhere_in_a_records_place_is_named(
     assert f"{record}: not a record" in capsys.readouterr().err
 
 
+def test_a_damaged_run_that_was_repeated_is_published(tmp_path: Path) -> None:
+    """A damaged record is refused with force=true as its remedy, which keeps the old directory as NAME.1."""
+    old = make_run(tmp_path, "sample", "world")
+    flip(old / RUN_RECORD)
+    old.rename(old.with_name(f"{old.name}.1"))
+    make_run(tmp_path, "sample", "world")
+    assert publish(tmp_path) == 0
+    assert len(read_published(tmp_path / "records").runs) == 1
+
+
 @pytest.mark.parametrize("damage", [flip, become_directory, become_dangling])
 def test_what_stands_in_the_place_of_published_predictions_is_named(tmp_path: Path, damage: Damage) -> None:
     make_run(tmp_path, "sample", "world")
