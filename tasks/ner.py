@@ -29,7 +29,7 @@ from elmo_bench.nn.packing import Packing
 from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
-from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, UsageError, Words
 
 
 @dataclass(frozen=True)
@@ -67,6 +67,8 @@ class NerTask(Task[NerExample]):
 
     def read(self, files: SplitFiles) -> Iterator[NerExample]:
         """The sentences of the files in order."""
+        if files.format != "columns":
+            raise UsageError(f"format={files.format}: task ner reads columns")
         sentences = (pair for path in files.paths for pair in locate(read_entities(path)))
         for number, (sentence, excerpt) in enumerate(sentences, start=1):
             yield NerExample(f"{files.split}-{number}", undo_escapes(sentence.words), sentence.tags, excerpt)

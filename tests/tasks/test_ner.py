@@ -32,6 +32,11 @@ def files(tmp_path: Path) -> SplitFiles:
     return SplitFiles("train", "columns", (path,))
 
 
+def test_another_format_is_refused(files: SplitFiles) -> None:
+    with pytest.raises(UsageError, match="format=conllu: task ner reads columns"):
+        list(make_task("ner").read(SplitFiles("train", "conllu", files.paths)))
+
+
 def test_examples_are_sentences_in_iob2(files: SplitFiles) -> None:
     first, second = make_task("ner").read(files)
     assert (first.id, second.id) == ("train-1", "train-2")
