@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import json
 from dataclasses import asdict
+from math import isfinite, nan
 from pathlib import Path
 from typing import Any
 
@@ -39,12 +40,23 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--metric", metavar="NAME", help="a score of the task (default: its main metric)")
     parser.add_argument(
         "--gain",
-        type=float,
+        type=read_gain,
         metavar="X",
         help="print how many seeds a gain of X points needs (default: the observed gain)",
     )
     add_resamples(parser)
     parser.add_argument("--json", action="store_true", help="print everything as JSON, all digits")
+
+
+def read_gain(text: str) -> float:
+    """A number of points."""
+    try:
+        gain = float(text)
+    except ValueError:
+        gain = nan
+    if not isfinite(gain):
+        raise argparse.ArgumentTypeError(f"expected a finite number of points, got {text}")
+    return gain
 
 
 def run(arguments: argparse.Namespace) -> None:

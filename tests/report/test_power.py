@@ -44,6 +44,8 @@ def test_no_gain_is_found_as_often_as_the_level_says() -> None:
 @pytest.mark.parametrize("seeds", [2, 3, 30])
 def test_large_gains_have_power_one_and_no_error(seeds: int) -> None:
     assert power_of(1e4, 1.0, seeds) == pytest.approx(1.0)
+    assert power_of(1.0, 1e-14, seeds) == 1.0  # differences that are equal but for their last bits
+    assert seeds_for(1.0, 1e-14) == 2
 
 
 def test_a_gain_that_no_number_of_seeds_shows_has_none() -> None:
