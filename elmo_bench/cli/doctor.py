@@ -167,7 +167,8 @@ def check_places(paths: PathsConfig) -> Iterator[Check]:
                 f"choose another directory: paths.{name}=DIR",
             )
         elif free < LITTLE_ROOM:
-            yield Check("note", f"paths.{name}", found, f"{spell_command('store', ['clean'])} frees space")
+            stored = spell_command("store", ["list", f"paths.cache={paths.cache}"])
+            yield Check("note", f"paths.{name}", found, f"{stored} shows what `store clean` can delete")
         else:
             yield Check("ok", f"paths.{name}", found)
     for source, (name, setting) in DIRECTORIES.items():

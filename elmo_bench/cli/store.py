@@ -28,7 +28,9 @@ def configure(parser: argparse.ArgumentParser) -> None:
         "--outdated", action="store_true", help="delete those of other versions, which no run reads"
     )
     which.add_argument(
-        "--encoder", metavar="NAME", help="delete those of one encoder, by its name or fingerprint"
+        "--encoder",
+        metavar="NAME",
+        help="delete those of one encoder, by its name or the beginning of its fingerprint",
     )
     cleaning.set_defaults(act=clean)
 
@@ -59,12 +61,14 @@ def show(arguments: argparse.Namespace) -> None:
 
 def clean(arguments: argparse.Namespace) -> None:
     """Delete the chosen units and print how much space that freed; leftovers and free locks go, too."""
+    name = arguments.encoder
+    if name == "":  # every fingerprint begins with it
+        raise UsageError("--encoder: expected a name or the beginning of a fingerprint, got an empty text")
     paths = read_paths(arguments)
     root = paths.cache / STORE
     for directory in [paths.cache, *(path for path in paths.cache.rglob("*") if path.is_dir())]:
         remove_dead(directory)
     units = list_units(root)
-    name = arguments.encoder
     chosen = [unit for unit in units if is_chosen(unit, arguments)]
     if units and not chosen and name:
         known = ", ".join(sorted({f"{unit.encoder} ({unit.fingerprint[:12]})" for unit in units}))

@@ -199,8 +199,10 @@ class Store:
         work = f"{self._work(plan, wanted)}; {in_units(free)} free in {self.root}"
         if needed > free:
             raise UsageError(
-                f"{work}: not enough space. Run with store.mode=off, free some space "
-                f"({spell_command('store', ['clean'])}), or choose another directory with paths.cache=DIR"
+                f"{work}: not enough space. Run with store.mode=off, choose another directory with "
+                "paths.cache=DIR, or free some space: "
+                f"{spell_command('store', ['list', f'paths.cache={self.root.parent}'])} shows what "
+                "`store clean` can delete"
             )
         self.log(work)
         files.begin()

@@ -286,6 +286,8 @@ def test_list_and_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
 
     assert main(["store", "clean", "--encoder", "third", cache]) == 2
     assert re.search(r"--encoder third: .* company \(c0ffeec0ffee\), second", capsys.readouterr().err)
+    assert main(["store", "clean", "--encoder", "", cache]) == 2  # such as "$NAME" that is not set
+    assert len(list(tmp_path.glob("*/unit.json"))) == 2
     size = sum(path.stat().st_size for path in tmp_path.rglob("*.*") if path.suffix != ".lock")
     run_command("clean", "--encoder", "beef", cache)
     assert "freed" in capsys.readouterr().out
@@ -295,6 +297,21 @@ def test_list_and_clean(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> N
     assert f"{in_units(left)} freed" in capsys.readouterr().out
     assert 0 < left < size
     assert [path for path in tmp_path.rglob("*") if path.suffix != ".lock"] == []
+
+
+def test_a_full_disk_is_answered_with_a_command_that_works(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    full = shutil.disk_usage(tmp_path)._replace(free=0)
+    root = tmp_path / "store"
+    root.mkdir()
+    with monkeypatch.context() as patch:
+        patch.setattr("elmo_bench.encoders.store.shutil.disk_usage", lambda _: full)
+        with pytest.raises(UsageError, match="not enough space") as caught:
+            make_store(root).open("data", TEXT)
+    found = re.search(r"python -m elmo_bench (store list \S+) shows", str(caught.value))
+    assert found and main(found[1].split()) == 0
+    assert f"nothing is stored in {root}" in capsys.readouterr().out
 
 
 def test_sizes_and_ages_are_readable() -> None:
