@@ -8,6 +8,7 @@ from pathlib import Path
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import COUNTS, RUN_RECORD, Record, read_record
 from elmo_bench.report.comparison import Pairs, Run, pair_seeds
+from elmo_bench.report.shapes import require_shape
 from elmo_bench.types import DataMissingError, UsageError
 
 MUST_AGREE = ("task", "task_version", "metric")  # besides the test set itself
@@ -33,7 +34,9 @@ def gather(place: Path) -> dict[int, Run]:
 def read_run(file: Path) -> Run:
     """A run from its record, in its own directory or published."""
     counts = file.with_name(COUNTS) if file.name == RUN_RECORD else file.with_suffix(".npz")
-    return Run(read_record(file), counts)
+    record = read_record(file)
+    require_shape(file, record)
+    return Run(record, counts)
 
 
 def find_records(place: Path) -> list[Path]:

@@ -36,7 +36,7 @@ from elmo_bench.report.baseline import (
     words_of,
 )
 from elmo_bench.report.comparison import Run, Seeds
-from elmo_bench.report.shapes import find_misshapen
+from elmo_bench.report.shapes import find_misshapen, find_missing
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
@@ -295,12 +295,7 @@ class _Reader:
 
 def missing_facts(record: Record) -> Iterator[str]:
     """What tables need of a run and a record does not have."""
-    for key in ("elmo.where", "words.kind", "data.fraction", "numerics"):
-        values: Any = record.identity
-        for part in key.split("."):
-            values = values.get(part) if isinstance(values, dict) else None
-        if values is None:
-            yield f"identity.{key}"
+    yield from find_missing(record)
     for split in ("dev", "test"):
         if record.metric not in record.scores.get(split, {}):
             yield f"scores.{split}.{record.metric}"

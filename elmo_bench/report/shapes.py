@@ -7,12 +7,16 @@ their run had them. Here is what a report relies on; all other keys are left alo
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from itertools import chain
+from pathlib import Path
 from typing import Annotated, Any
 
 from pydantic import AllowInfNan, BaseModel, ConfigDict, Field, ValidationError
 
-from elmo_bench.records import Record
+from elmo_bench.records import REMEDY, Record
+from elmo_bench.types import DamagedFileError
 
+FACTS = ("elmo.where", "words.kind", "data.fraction", "numerics")  # of every run, in its identity
 Number = Annotated[float, AllowInfNan(False)]
 
 
@@ -73,6 +77,7 @@ class Encoder(Part):
 class Configuration(Part):
     task: Task = Task()
     encoder: Encoder | None = None
+    data: dict[str, Any] = {}
     size_fraction: Number = 1.0
 
 
@@ -85,6 +90,23 @@ class Environment(Part):
 class Mix(Part):
     weights: list[Number] = []
     gamma: Number | None = None
+
+
+def require_shape(file: Path, record: Record) -> None:
+    """Refuse a record that a command cannot read, although its fields are those of one."""
+    missing = (f"{key} is missing" for key in find_missing(record))
+    if reason := next(chain(find_misshapen(record), missing), None):
+        raise DamagedFileError(f"{file}: not a record of a run: {reason}; {REMEDY}")
+
+
+def find_missing(record: Record) -> Iterator[str]:
+    """What everybody reads of an identity, and this one does not have."""
+    for key in FACTS:
+        values: Any = record.identity
+        for part in key.split("."):
+            values = values.get(part) if isinstance(values, dict) else None
+        if values is None:
+            yield f"identity.{key}"
 
 
 def find_misshapen(record: Record) -> Iterator[str]:

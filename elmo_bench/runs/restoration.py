@@ -19,6 +19,7 @@ from elmo_bench.data.vocabulary import Vocabularies
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.output import progress_bar
 from elmo_bench.records import RUN_RECORD, WEIGHTS, Record, read_record
+from elmo_bench.report.shapes import require_shape
 from elmo_bench.runs.batches import EvaluationBatches, LayerSource, no_layers
 from elmo_bench.runs.excerpts import check_documents, texts_of
 from elmo_bench.runs.execution import build_module
@@ -104,6 +105,7 @@ def restore(directory: Path, paths: PathsConfig, log: Log) -> Restored:
     if not result.is_file():
         raise DataMissingError(f"{result}: no such record; expected the directory of a finished run")
     record = read_record(result)
+    require_shape(result, record)
     weights = directory / WEIGHTS
     if not weights.is_file():
         raise DataMissingError(
@@ -111,9 +113,10 @@ def restore(directory: Path, paths: PathsConfig, log: Log) -> Restored:
         )
     if hash_file(weights) != record.hashes.get(WEIGHTS):
         raise DamagedFileError(f"{weights}: changed after the run; run the same command with force=true")
+    recorded = {**record.config, "paths": paths.model_dump()}
+    read_config(RunConfig, recorded, "the run's config")  # names what is missing
     check_origin(result, record.config, paths)
-    values = {**with_installed_task(record.config), "paths": paths.model_dump()}
-    config = read_config(RunConfig, values, "the run's config")
+    config = read_config(RunConfig, with_installed_task(recorded), "the run's config")
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, log)

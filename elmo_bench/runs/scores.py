@@ -65,7 +65,8 @@ def installed_task(record: Record) -> TaskConfig:
     if record.task not in list_tasks():
         raise UsageError(f"task {record.task!r} is not installed")
     config = read_task(record.task)
-    if "settings" not in record.config["task"]:
+    recorded = record.config.get("task", {})
+    if "settings" not in recorded:
         return config
-    settings = fill_in(record.config["task"]["settings"], config.as_before)
+    settings = fill_in(recorded["settings"], config.as_before)
     return config.model_copy(update={"settings": settings})

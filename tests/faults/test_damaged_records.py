@@ -14,8 +14,9 @@ from typing import Any
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.hashing import SEAL, seal_text
+from elmo_bench.hashing import SEAL, hash_file, seal_text
 from elmo_bench.records import (
+    WEIGHTS,
     NeighboursRecord,
     PerplexityRecord,
     PretrainingRecord,
@@ -40,6 +41,42 @@ KINDS = {
     "perplexity": PerplexityRecord,
     "pretraining": PretrainingRecord,
 }
+
+
+@pytest.mark.parametrize(
+    ("changes", "reason"),
+    [
+        ({"config": {"task": 3}}, "config.task: "),
+        ({"config": {"task": {"settings": [1]}}}, "config.task.settings: "),
+        ({"config": {"data": 2}}, "config.data: "),
+        ({"identity": {"words": "none"}}, "identity.words: "),
+        ({"identity": {"words": {}}}, "identity.words.kind is missing"),
+    ],
+)
+def test_a_stranger_s_record_of_another_shape_is_refused_by_compare(
+    tmp_path: Path, changes: dict[str, Any], reason: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    path = tmp_path / "result.json"
+    write_record(path, make_record("ner", 1, 20, NONE, **changes))
+    assert main(["compare", str(path), str(path)]) == 1
+    assert f"error: {path}: not a record of a run: {reason}" in capsys.readouterr().err
+
+
+def test_a_record_without_a_configuration_is_compared(tmp_path: Path) -> None:
+    path = tmp_path / "result.json"
+    write_record(path, make_record("ner", 1, 20, NONE, config={}))
+    assert main(["compare", str(path), str(path)]) == 0
+
+
+def test_a_record_without_a_configuration_is_not_restored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    weights = tmp_path / WEIGHTS
+    weights.write_bytes(b"")
+    hashes = {WEIGHTS: hash_file(weights)}
+    write_record(tmp_path / "result.json", make_record("ner", 1, 20, NONE, config={}, hashes=hashes))
+    assert main(["predict", str(tmp_path), "new.conll"]) == 2
+    assert "error: the run's config.task: a value is needed" in capsys.readouterr().err
 
 
 def test_every_published_record_is_sealed_and_none_is_broken() -> None:
