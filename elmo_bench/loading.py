@@ -50,6 +50,7 @@ def load_encoder(
 def find_chosen(words: Sequence[str], log: Log = log_to_stderr) -> FoundEncoder:
     """The encoder that overrides choose, such as encoder=small encoder.precision=bfloat16."""
     with open_composer(words) as composer:
+        composer.require_single(words)
         return find_composed(composer, words, log)
 
 

@@ -15,7 +15,7 @@ from elmo_bench.report.published import read_published
 from elmo_bench.report.rows import rows_of
 from elmo_bench.report.statistics import RESAMPLES
 from elmo_bench.runs.scores import find_scores
-from elmo_bench.sweep.compose import open_composer
+from elmo_bench.sweep.compose import compose
 from elmo_bench.sweep.multirun import wait_for
 from elmo_bench.sweep.runs import KIND
 from elmo_bench.types import BusyError, DamagedFileError, DataMissingError, UsageError
@@ -97,8 +97,7 @@ def run(*overrides: str, config_dir: str | Path | Sequence[str | Path] = ()) -> 
     An interrupted run resumes. Every error is a `BenchError` that says what to do.
     """
     add_directories(config_dir)
-    with open_composer(overrides) as composer:
-        command = KIND.read(composer.values(KIND.primary, list(overrides)))
+    command = KIND.read(compose(overrides, KIND.primary))
     if command.plan:
         raise UsageError("plan=true: expected a run; the command line prints plans")
     while True:

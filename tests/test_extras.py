@@ -83,6 +83,12 @@ def test_a_launcher_without_its_package_names_the_extra(
     assert line.endswith(f"-e '.[{launcher}]'")
 
 
+def test_tracking_a_finished_run_without_its_package_names_the_extra() -> None:
+    code, _, errors = without_extras(COMMAND, "track", "anything")
+    assert code == 3, errors
+    assert errors.startswith("error: tracking=wandb needs the package wandb (not installed): pip install")
+
+
 def test_a_check_without_its_package_names_the_extra(tmp_path: Path) -> None:
     tagged = tmp_path / "tagged.txt"
     tagged.write_text("Ann B-PER B-PER\n\n")

@@ -91,3 +91,7 @@ def test_errors_are_those_of_the_command_line() -> None:
         run("task=ner", "plan=true")
     with pytest.raises(UsageError, match="expected KEY=VALUE"):
         run("-m", "task=ner")
+    with pytest.raises(UsageError, match="task=ner task=srl: expected one of them"):
+        run("task=ner", "task=srl")
+    with pytest.raises(UsageError, match="seed=1,2: expected one value, got a sweep"):
+        run("task=ner", "seed=1,2")

@@ -73,6 +73,8 @@ def run(arguments: argparse.Namespace) -> None:
     """Compute and print the neighbours, and write the record if requested."""
     if arguments.queries < 1 or arguments.count < 1:
         raise UsageError("--queries and --count: expected at least 1")
+    if arguments.sentence is not None and not arguments.sentence.split():
+        raise UsageError("--sentence: expected tokens separated by blanks, got none")
     if arguments.other_word and not arguments.sentence:
         raise UsageError("--word: it selects a word of --sentence; give --sentence too")
     from elmo_bench.records import NeighboursRecord, read_record_of, write_record
@@ -90,7 +92,7 @@ def run(arguments: argparse.Namespace) -> None:
         count=arguments.count,
         candidates=arguments.candidates,
     )
-    values = compose([f"encoder={arguments.encoder}", *arguments.overrides], "neighbours")
+    values = compose(arguments.overrides, "neighbours", [f"encoder={arguments.encoder}"])
     setting = Setting.of(values)
     prepared = prepare(question, setting, log_to_stderr)
     path = prepared.place(setting.paths.records) if arguments.record else None

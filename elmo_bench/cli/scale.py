@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.config import read_config
 from elmo_bench.files import nearest_directory
-from elmo_bench.types import log_to_stderr
+from elmo_bench.types import DataMissingError, UsageError, log_to_stderr
 
 if TYPE_CHECKING:
     from elmo_bench.bilm.settings import BilmConfig
@@ -71,12 +71,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Measure, multiply and print."""
+    if arguments.processes < 1:
+        raise UsageError(f"--processes {arguments.processes}: expected a positive number")
+    if arguments.text is not None and not arguments.text.is_file():
+        raise DataMissingError(f"{arguments.text}: no such file (--text)")
     from elmo_bench.bilm.settings import BilmConfig
     from elmo_bench.config import PathsConfig
     from elmo_bench.runs.scale import measure_numbering, measure_training, read_text
     from elmo_bench.sweep.compose import compose
 
-    values = compose([*DEFAULTS, *arguments.overrides], "pretrain")
+    values = compose(arguments.overrides, "pretrain", DEFAULTS)
     config = read_config(BilmConfig, values["bilm"], "bilm")
     cache = read_config(PathsConfig, values["paths"], "paths").cache
     numbering = measure_numbering(cache, log_to_stderr)

@@ -27,11 +27,12 @@ def run(arguments: argparse.Namespace) -> None:
     """Send every run, from its beginning to its end."""
     from elmo_bench.config import TrackingConfig
     from elmo_bench.runs.replaying import read_finished, replay
-    from elmo_bench.runs.tracking import WandbTracker
+    from elmo_bench.runs.tracking import WandbTracker, require_tracker
     from elmo_bench.types import log_to_stderr
 
     paths = read_paths(arguments)
     config = TrackingConfig(kind="wandb", project=arguments.project)
+    require_tracker(config)
     for place in arguments.runs:
         finished = read_finished(place, paths)
         replay(finished, WandbTracker(config, finished.directory, log_to_stderr))

@@ -26,6 +26,7 @@ from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
 from elmo_bench.catalog import add_corpora, check_names, explain_yaml
+from elmo_bench.commands import spell_run
 from elmo_bench.conditions import choose_encoder, is_untrained, trained_name
 from elmo_bench.config import PathsConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
@@ -44,6 +45,7 @@ ELSEWHERE = {  # by primary file and key: what a key of another script or group 
 }
 SEED = "seed"
 ENCODER = "encoder"
+EXPERIMENT = "experiment"  # the group of named sweeps
 
 
 class RegisteredDirectories(SearchPathPlugin):
@@ -79,15 +81,25 @@ class Composer:
         except OverrideParseException as error:
             raise UsageError(f"{error.override}: expected {_expected(error.override)}") from None
 
-    def refuse_repeated(self, words: Sequence[str]) -> None:
+    def refuse_repeated(self, words: Sequence[str], can_sweep: bool = True) -> None:
         """Raise UsageError if a key is given two values, of which Hydra would take the last in silence."""
         given: dict[str, str] = {}
         for override in self.parse(words):
             word = override.input_line or ""
             earlier = given.setdefault(override.get_key_element().lstrip("+~"), word)
             if earlier != word:
-                several = f"{override.key_or_group}=A,B"
-                raise UsageError(f"{earlier} {word}: expected one of them (a sweep over both: -m {several})")
+                hint = f" (a sweep over both: -m {override.key_or_group}=A,B)" if can_sweep else ""
+                raise UsageError(f"{earlier} {word}: expected one of them{hint}")
+
+    def require_single(self, words: Sequence[str]) -> None:
+        """Raise UsageError for the words of a sweep, where one configuration is meant."""
+        self.refuse_repeated(words, can_sweep=False)
+        for override in self.parse(words):
+            if override.is_sweep_override() or override.key_or_group == EXPERIMENT:
+                raise UsageError(
+                    f"{override.input_line}: expected one value, got a sweep; `{spell_run([], sweep=True)}` "
+                    "takes sweeps"
+                )
 
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
         """One composed configuration with Hydra's own section; raises UsageError if it is invalid."""
@@ -248,15 +260,17 @@ def open_composer(overrides: Sequence[str] = ()) -> Iterator[Composer]:
         yield composer
 
 
-def compose(overrides: Sequence[str], name: str = "config") -> dict[str, Any]:
-    """The values that run.py would pass to a job for these overrides."""
+def compose(overrides: Sequence[str], name: str = "config", defaults: Sequence[str] = ()) -> dict[str, Any]:
+    """The values that run.py would pass to a job for these overrides, which take precedence over defaults."""
     with open_composer(overrides) as composer:
-        return composer.values(name, overrides)
+        composer.require_single(overrides)
+        return composer.values(name, [*defaults, *overrides])
 
 
 def compose_paths(overrides: Sequence[str]) -> PathsConfig:
     """The paths of this machine, for commands that read nothing else of a configuration."""
     with open_composer() as composer:
+        composer.require_single(overrides)
         return read_config(PathsConfig, composer.values(MACHINE, overrides)["paths"], "paths")
 
 

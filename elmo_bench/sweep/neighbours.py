@@ -26,7 +26,7 @@ from elmo_bench.config import (
 from elmo_bench.data.text import read_sentences
 from elmo_bench.data.vectors import read_vectors
 from elmo_bench.encoders.find import find_encoder, plan_encoder
-from elmo_bench.encoders.layers import chosen_layer, kept_layers
+from elmo_bench.encoders.layers import kept_layers, spell_layers
 from elmo_bench.encoders.neighbours import (
     Candidates,
     Neighbourhood,
@@ -185,8 +185,9 @@ def prepare(question: Question, setting: Setting, log: Log) -> Prepared:
     vectors = find_vectors(question, setting)
     encoder = find_encoder(setting.encoder, setting.paths, setting.trainer, log)
     kept = kept_layers(setting.encoder.layers, encoder.card.layer_count)
-    layer = chosen_layer("last" if question.layer is None else question.layer, kept)
-    assert layer is not None
+    layer = kept[-1] if question.layer is None else question.layer
+    if layer not in kept:
+        raise UsageError(f"layer {layer}: expected one that this encoder has: {spell_layers(kept)}")
     identity = {
         "word": question.word,
         "sentence": question.sentence,
@@ -271,8 +272,8 @@ def find_named(
             found.setdefault(name, Occurrence(words, words.index(word)))
     if missing := sorted(wanted - found.keys()):
         raise UsageError(
-            f"sentences: {corpus.name} has no sentence {missing[0]} with {word!r}; sentences=first asks "
-            "about the first ones with the word"
+            f"{corpus.name} has no sentence {missing[0]} with {word!r}; without --id, or with "
+            "sentences=first in an experiment, the first ones with the word are taken"
         )
     return [found[name] for name in sentences], [found[name] if name else None for name in sentences.values()]
 

@@ -139,6 +139,16 @@ def test_a_place_that_cannot_be_written_to_is_a_problem(
     assert "choose another directory: paths.runs=DIR" in capsys.readouterr().out
 
 
+def test_little_room_is_answered_with_a_command_that_works(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr(doctor, "LITTLE_ROOM", float("inf"))
+    assert main(["doctor", f"paths.cache={tmp_path}"]) == 0
+    found = re.search(r"-> python -m elmo_bench (store list \S+) shows", capsys.readouterr().out)
+    assert found and main(found[1].split()) == 0
+    assert f"nothing is stored in {tmp_path / 'store'}" in capsys.readouterr().out
+
+
 def test_a_run_that_would_work_is_described(capsys: pytest.CaptureFixture[str], cache: str) -> None:
     assert main(["validate", "task=ner", *TINY, cache]) == 0
     printed = capsys.readouterr().out
@@ -162,6 +172,9 @@ def test_the_place_of_a_baseline_is_known_before_it_runs(
         (("task=ner", "elmo.layers=7"), 2, "elmo.layers=7 does not exist"),
         (("task=ner", "elmo.lamda=1"), 2, "did you mean 'elmo.lambda'?"),
         (("task=nr",), 2, "task=nr: there is no such choice"),
+        (("task=ner", "task=srl"), 2, "task=ner task=srl: expected one of them\n"),
+        (("task=ner", "seed=1,2"), 2, "seed=1,2: expected one value, got a sweep; `python run.py -m` takes"),
+        (("task=ner", "+experiment=table1"), 2, "+experiment=table1: expected one value, got a sweep"),
         (("task=pos", "elmo.where=both"), 2, "elmo.where"),
         (("task=ner", "words=glove", "words.file=absent.txt"), 3, "absent.txt: no such file"),
         (("task=ner", "encoder=model", "encoder.directory=absent"), 3, "absent: no such model"),

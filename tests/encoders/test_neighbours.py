@@ -240,7 +240,7 @@ def test_sentences_are_asked_about_by_id(
     assert main([*places, "--id", "s2", "s3"]) == 0
     assert "number 1 of 2 sentences with play" in capsys.readouterr().out
     assert main([*places, "--id", "s4"]) == 2
-    assert "own has no sentence s4 with 'play'" in capsys.readouterr().err
+    assert "own has no sentence s4 with 'play'; without --id" in capsys.readouterr().err
     assert main([*places, "--id", "s1", "s2", "s3"]) == 2
 
 
@@ -258,7 +258,8 @@ def test_published_runs_are_read_as_before() -> None:
     ("words", "code", "message"),
     [
         (["--corpus", "absent"], 3, "absent: no such file, and no such corpus"),
-        (["--layer", "1"], 2, "has layer 0;"),
+        (["--layer", "1"], 2, "layer 1: expected one that this encoder has: layer 0\n"),
+        (["--sentence", " "], 2, "--sentence: expected tokens separated by blanks, got none"),
         (["--sentence", "no such word"], 2, "'play' is not one of its tokens"),
         (["--word", "x"], 2, "give --sentence too"),
         (["--count", "0"], 2, "at least 1"),

@@ -18,6 +18,21 @@ from tests.support.composition import pretraining
 Output = pytest.CaptureFixture[str]
 
 
+@pytest.mark.parametrize(
+    ("words", "code", "message"),
+    [
+        (("--processes", "0"), 2, "--processes 0: expected a positive number"),
+        (("--text", "absent.txt"), 3, "absent.txt: no such file (--text)"),
+    ],
+)
+def test_a_wrong_option_is_refused_before_anything_is_measured(
+    words: tuple[str, ...], code: int, message: str, capsys: Output, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delattr(scale, "measure_numbering")
+    assert main(["scale", *words]) == code
+    assert message in capsys.readouterr().err
+
+
 def test_three_texts_give_a_plane() -> None:
     plane = Linear(fixed=5.0, per_type=3.0, per_sentence=2.0)
     texts = [Text(1, 10, 100), Text(1, 10, 300), Text(1, 50, 100)]

@@ -11,7 +11,7 @@ from elmo_bench.config import RunConfig, read_config
 from elmo_bench.plugins import load_task
 from elmo_bench.sweep import finetuning, neighbours
 from elmo_bench.sweep import pretraining as pretraining_jobs
-from elmo_bench.sweep.compose import compose as compose_words
+from elmo_bench.sweep.compose import open_composer
 from elmo_bench.sweep.plan import Target
 from elmo_bench.task import AnyTask
 from tests.conftest import PROJECT
@@ -22,7 +22,8 @@ TASKS = sorted(path.stem for path in (PROJECT / "conf" / "task").glob("*.yaml"))
 
 def compose(*overrides: str, entry: str = "config") -> dict[str, Any]:
     """The resolved plain configuration of a command line."""
-    return compose_words(overrides, entry)
+    with open_composer(overrides) as composer:
+        return composer.values(entry, overrides)
 
 
 def make_task(name: str, head: Mapping[str, Any] | None = None, **settings: Any) -> AnyTask:
