@@ -80,7 +80,10 @@ def as_text(arguments: argparse.Namespace, restored: Restored, folder: Path) -> 
     labelled = []
     for number, path in enumerate(arguments.files):
         labelled.append(folder / f"{number}-{path.name}")
-        label_blindly(path, arguments.format or restored.prepared.corpus.config.format, labelled[-1])
+        format_name = arguments.format or restored.prepared.corpus.config.format
+        if empty := label_blindly(path, format_name, labelled[-1]):
+            what = "1 line has" if empty == 1 else f"{empty:,} lines have"
+            log_to_stderr(f"{path}: note: {what} no tokens, and no prediction")
     return labelled
 
 

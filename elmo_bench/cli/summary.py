@@ -75,9 +75,11 @@ def print_gains(arguments: argparse.Namespace) -> None:
     gains = find_gains(published, arguments.source, referee)
     warn(referee)
     if not gains:
+        sources = sorted({run.record.source for run in published.runs})
+        known = f"; there are records of source: {', '.join(sources)}" if sources else ""
         raise DataMissingError(
             f"{paths.records}: no task has published runs with and without ELMo on source "
-            f"{arguments.source}; {spell_command('publish')} copies finished runs there"
+            f"{arguments.source}{known}; {spell_command('publish')} copies finished runs there"
         )
     if arguments.figure:
         write_atomically(arguments.figure, draw_gains(gains, f"{arguments.source} data").encode())

@@ -11,16 +11,17 @@ from elmo_bench.types import UsageError, Words
 LABELLABLE = ("columns", "conllu")
 
 
-def label_blindly(text: Path, format_name: str, target: Path) -> None:
-    """One tokenised sentence per line as sentences of the format; empty lines are skipped."""
+def label_blindly(text: Path, format_name: str, target: Path) -> int:
+    """One tokenised sentence per line as sentences of the format; says how many empty lines are left out."""
     if format_name not in LABELLABLE:
         raise UsageError(
             f"--text: {text} cannot be converted to {format_name}; --text serves tasks that "
             f"read {' or '.join(LABELLABLE)}"
         )
-    sentences = (tuple(line.split()) for _, line in read_lines(text))
-    written = [_rows(words, format_name) for words in require_any(text, filter(None, sentences), "sentence")]
+    lines = [tuple(line.split()) for _, line in read_lines(text)]
+    written = [_rows(words, format_name) for words in require_any(text, filter(None, lines), "sentence")]
     target.write_text("\n".join(written), encoding="utf-8")
+    return len(lines) - len(written)
 
 
 def _rows(words: Words, format_name: str) -> str:

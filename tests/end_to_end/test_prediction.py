@@ -115,6 +115,7 @@ def test_plain_text_is_tagged(ner_run: Path, tmp_path: Path, capsys: pytest.Capt
     assert first["sentences"] == {"text": [["Ada", "Lovelace", "visited", "Paris", "."]]}
     assert len(first["prediction"]) == 5
     assert (second["id"], len(second["prediction"])) == ("test-2", 3)
+    assert f"{text}: note: 1 line has no tokens, and no prediction\n" in printed.err
     assert "against" not in printed.err  # there is no gold to be measured against
 
 
