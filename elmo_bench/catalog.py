@@ -5,7 +5,6 @@
 
 from __future__ import annotations
 
-import re
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -27,13 +26,6 @@ def list_choices(group: str) -> dict[str, Path]:
                 raise UsageError(f"{path}: {choices[path.stem]} has this name already; choose another one")
             choices[path.stem] = path
     return choices
-
-
-def list_groups(primary: str) -> list[str]:
-    """The groups from which a primary file of conf, such as config.yaml, takes a file under their name."""
-    entries = _read_file(CONF / f"{primary}.yaml", resolve=False)["defaults"]
-    chosen = [next(iter(entry)).removeprefix("optional ") for entry in entries if isinstance(entry, dict)]
-    return [group for group in chosen if re.fullmatch(r"\w+", group)]  # no "override ...", no GROUP@PLACE
 
 
 def check_names() -> None:
@@ -71,7 +63,9 @@ def read_task(name: str) -> TaskConfig:
 
 def add_corpora(task: dict[str, Any]) -> dict[str, Any]:
     """A task's values with the corpora that files `corpus/<task>/<name>.yaml` add to it."""
-    sources = {name: dict(corpora) for name, corpora in task.get("sources", {}).items()}
+    where = f"task {task.get('name')}: sources"
+    given = require_group(task.get("sources", {}), where)
+    sources = {source: dict(require_group(given[source], f"{where}.{source}")) for source in given}
     for name, path in list_choices(f"corpus/{task.get('name')}").items():
         corpus = _read_file(path)
         source = str(corpus.pop("source", "open"))
@@ -97,12 +91,15 @@ def list_tables() -> dict[str, TableConfig]:
     """The tables of the experiments, by name; an experiment without a table is left out."""
     tables = {}
     for name, path in list_choices("experiment").items():
-        sweeper = _read_file(path, resolve=False).get("hydra", {}).get("sweeper", {})
+        where = f"{path}: hydra"
+        hydra = require_group(_read_file(path, resolve=False).get("hydra", {}), where)
+        sweeper = require_group(hydra.get("sweeper", {}), f"{where}.sweeper")
         if table := sweeper.get("table"):
-            params = sweeper.get("params", {})
+            table = require_group(table, f"{where}.sweeper.table")
+            params = require_group(sweeper.get("params", {}), f"{where}.sweeper.params")
             tasks = [task for task in str(params.get("task", "")).split(",") if task]
             values = {"tasks": tasks, "least": params.get("data.least", 1), **table}
-            tables[name] = read_config(TableConfig, values, f"{path}: hydra.sweeper.table")
+            tables[name] = read_config(TableConfig, values, f"{where}.sweeper.table")
     return tables
 
 
@@ -113,6 +110,13 @@ def list_findings() -> dict[str, FamilyConfig]:
         for name, path in list_choices("findings").items()
     }
     return dict(sorted(families.items(), key=lambda item: (item[1].position, item[0])))
+
+
+def require_group(values: Any, where: str) -> dict[str, Any]:
+    """A group of keys in a configuration file; `where` names the group."""
+    if not isinstance(values, dict):
+        raise UsageError(f"{where}: expected keys and values, got {values!r}")
+    return values
 
 
 def explain_yaml(error: MarkedYAMLError) -> str:

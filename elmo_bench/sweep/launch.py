@@ -11,13 +11,12 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
-from elmo_bench.catalog import list_groups
 from elmo_bench.config import read_config
 from elmo_bench.directories import add_directory
 from elmo_bench.extras import EXTRAS, require_extra
 from elmo_bench.output import outlive_output
 from elmo_bench.sweep.arguments import Arguments, read_arguments
-from elmo_bench.sweep.compose import Composer, open_composer, to_values
+from elmo_bench.sweep.compose import EXPERIMENT, Composer, open_composer, to_values
 from elmo_bench.sweep.guard import guard
 from elmo_bench.sweep.help import describe_usage
 from elmo_bench.sweep.jobs import SweepConfig
@@ -27,7 +26,6 @@ from elmo_bench.sweep.plan import describe_plan, plan_jobs
 from elmo_bench.training.stopping import stop_on_signals
 from elmo_bench.types import BenchError, InterruptedRunError, UsageError
 
-EXPERIMENT = "experiment"  # the group of named sweeps
 LAUNCHER = "hydra/launcher"  # the group of what starts the jobs of a sweep
 
 
@@ -36,25 +34,13 @@ class Script:
     """A script and the kinds of jobs that its command line can select."""
 
     kinds: Mapping[str, str]  # modules by the primary file of conf; imported when needed, which takes seconds
+    groups: Mapping[str, str]  # of files to choose from, by the word that chooses one; for --help
     selected_by: Mapping[str, tuple[str, str]] = field(default_factory=dict)  # key: primary file, its own key
-    has_experiments: bool = False
 
     @property
     def primary(self) -> str:
         """The primary file of the jobs, unless the command line selects another."""
         return next(iter(self.kinds))
-
-    @property
-    def groups(self) -> dict[str, str]:
-        """The directories of conf from which a command line chooses a file, by the key that chooses."""
-        spoken = {chosen: key for key, chosen in self.selected_by.items()}
-        found = {
-            spoken.get((primary, group), group): group
-            for primary in self.kinds
-            for group in list_groups(primary)
-        }
-        further = (EXPERIMENT, LAUNCHER) if self.has_experiments else (LAUNCHER,)
-        return {**dict(sorted(found.items())), **{group: group for group in further}}
 
     def load(self, primary: str) -> JobKind[Any]:
         """The kind of jobs that a primary file describes."""
@@ -85,6 +71,8 @@ def launch(script: Script, usage: str, words: Sequence[str]) -> int:
 def _answer(script: Script, composer: Composer, arguments: Arguments) -> int:
     composer.refuse_repeated(arguments.overrides)
     require_launcher(composer, arguments.overrides)
+    if (arguments.package or arguments.resolve) and not arguments.show:
+        raise UsageError("--package and --resolve: they say what --cfg prints; give --cfg job, too")
     primary, overrides = select(script, composer, arguments.overrides)
     sweep = read_sweep(composer, primary, overrides)
     primary = sweep.primary or primary
@@ -131,9 +119,16 @@ def read_sweep(composer: Composer, primary: str, overrides: Sequence[str]) -> Sw
 
 
 def _run_single(composer: Composer, kind: JobKind[Any], overrides: Sequence[str]) -> int:
-    command = kind.read(composer.values(kind.primary, overrides))
+    jobs = kind.expand(list(overrides), lambda job: kind.read(composer.values(kind.primary, job)))
+    if len(jobs) > 1:
+        several = " ".join(word for word in overrides if word not in jobs[0])
+        raise UsageError(f"{several}: several values are a sweep: add -m")
+    command = kind.read(composer.values(kind.primary, jobs[0]))
     if command.plan:
-        print(describe_plan(plan_jobs([list(overrides)], lambda _: kind.locate(command))))
+        plan = plan_jobs([list(overrides)], lambda _: kind.locate(command))
+        if plan.common_error:
+            raise plan.common_error
+        print(describe_plan(plan))
         return 0
     with outlive_output():
         while (end := guard(lambda: kind.run(command, overrides), list(overrides))).is_busy:
@@ -143,6 +138,8 @@ def _run_single(composer: Composer, kind: JobKind[Any], overrides: Sequence[str]
 
 def _show(composer: Composer, primary: str, overrides: Sequence[str], arguments: Arguments) -> None:
     """Print the composed configuration; Hydra itself answers --info and --shell-completion."""
+    if arguments.sweep and any(override.is_sweep_override() for override in composer.parse(overrides)):
+        raise UsageError("--cfg and --info show one job: give every key one value; plan=true lists all jobs")
     words = composer.translate(primary, overrides)
     hydra = GlobalHydra.instance().hydra
     assert hydra
@@ -152,4 +149,7 @@ def _show(composer: Composer, primary: str, overrides: Sequence[str], arguments:
         hydra.show_info(arguments.info, primary, words)
     else:
         composer.values(primary, overrides)  # reports its errors as for a run
-        hydra.show_cfg(primary, words, str(arguments.show), arguments.package, arguments.resolve)
+        try:
+            hydra.show_cfg(primary, words, str(arguments.show), arguments.package, arguments.resolve)
+        except SystemExit:  # after a line on standard error
+            raise UsageError(f"--package {arguments.package}: expected a key of the configuration") from None

@@ -41,23 +41,30 @@ def locate_model(command: PretrainCommand) -> Target:
     directory = command.paths.models / command.name
     record = directory / RECORD_FILE
     is_done = read_finished(directory) is not None
+    if not is_done:
+        find_texts(command)
     return Target(str(record), record, is_done, f"pre-training of {command.bilm.name}", None)
+
+
+def find_texts(command: PretrainCommand) -> TextCorpus:
+    """The text to train on, after a check of the words to predict."""
+    if command.vocabulary and command.start:
+        raise UsageError("vocabulary: expected null with start=DIR, whose softmax has its own vocabulary")
+    if command.vocabulary and not command.vocabulary.is_file():
+        raise UsageError(f"vocabulary: expected a file with one word per line, got {command.vocabulary}")
+    return TextCorpus.find(command.corpus, command.train, command.heldout)
 
 
 def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
     """Run one pre-training and print its progress."""
     refuse_mixed_precision(command.trainer)
-    corpus = TextCorpus.find(command.corpus, command.train, command.heldout)
+    corpus = find_texts(command)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.runs.environment import describe_environment
 
     if command.trainer.accumulate > 1:
         raise UsageError("trainer.accumulate: only heads are trained in parts; lower bilm.batches.tokens")
-    if command.vocabulary and command.start:
-        raise UsageError("vocabulary: expected null with start=DIR, whose softmax has its own vocabulary")
-    if command.vocabulary and not command.vocabulary.is_file():
-        raise UsageError(f"vocabulary: expected a file with one word per line, got {command.vocabulary}")
     config = PretrainConfig(
         bilm=command.bilm, trainer=command.trainer, limits=command.limits, seed=command.seed
     )

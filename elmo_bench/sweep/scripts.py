@@ -13,10 +13,21 @@ RUNS = Script(
         "finetune": "elmo_bench.sweep.finetuning",
         "neighbours": "elmo_bench.sweep.neighbours",
     },
-    has_experiments=True,
+    groups={
+        **{name: name for name in ("task", "elmo", "encoder", "tuning", "words", "data", "size")},
+        "bilm@encoder.bilm": "bilm",  # of encoder=sample
+        **{name: name for name in ("trainer", "tracking", "debug")},
+        "+experiment": "experiment",
+        "hydra/launcher": "hydra/launcher",
+    },
 )
 TRAININGS = Script(
     kinds={"pretrain": "elmo_bench.sweep.pretraining", "finetune": "elmo_bench.sweep.finetuning"},
+    groups={
+        "bilm": "bilm",
+        "finetune": "task",
+        **{name: name for name in ("encoder", "data", "trainer", "hydra/launcher")},
+    },
     selected_by={"finetune": ("finetune", "task")},
 )
 

@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+from hydra.types import RunMode
 
 from elmo_bench import directories
+from elmo_bench.cli.main import main
 from elmo_bench.directories import CONF
 from elmo_bench.sweep import pretraining
 from elmo_bench.sweep.arguments import read_arguments
-from elmo_bench.sweep.compose import open_composer
-from elmo_bench.sweep.scripts import launch_runs, launch_training
+from elmo_bench.sweep.compose import Composer, open_composer
+from elmo_bench.sweep.launch import select
+from elmo_bench.sweep.scripts import RUNS, TRAININGS, launch_runs, launch_training
+from elmo_bench.types import UsageError
 from tests.support.caches import copy_cache
 from tests.support.composition import compose
 from tests.support.processes import places
 
 Launch = Callable[..., int]
 Output = pytest.CaptureFixture[str]
+
+
+def make_text(root: Path) -> Path:
+    """The text of a pre-training."""
+    text = root / "text"
+    text.mkdir()
+    for name in ("train.txt", "heldout.txt"):
+        (text / name).write_text("Ann met Bo .\n")
+    return text
 
 
 @pytest.fixture
@@ -89,6 +102,10 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner", "seed=1", "-m", "++seed=2,3"), "seed=1 ++seed=2,3: expected one of them"),
         (("task=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes the biLM"),
         (("task=",), "task=: there is no such choice"),
+        (("task=ner", "elmo.layers=each"), "elmo.layers=each: several values are a sweep: add -m"),
+        (("task=ner", "--package", "elmo"), "--package and --resolve: they say what --cfg prints"),
+        (("-m", "task=ner", "elmo=none,paper", "--cfg", "job"), "--cfg and --info show one job"),
+        (("task=ner", "data.corpus=chess", "plan=true"), "data.corpus=chess: task ner has no such corpus"),
         (("task=ner", "debug=true"), "debug=true: there is no such choice (there are: fast)"),
         (("-m", "task=ner", "elmo=1,none"), "elmo=1: there is no such choice (there are: "),
         (("task=ner", "~task.elmo.where"), "task.elmo.where: a value is needed (elmo.where reads it)"),
@@ -136,27 +153,34 @@ def test_help_names_the_choices_of_every_directory(launch: Launch, capsys: Outpu
     assert launch("--help", "--config-dir", str(mine)) == 0
     output = capsys.readouterr().out
     assert output.startswith("Usage.\n")
-    assert "task           coref ner pos snli squad srl sst5 wsd" in output
+    assert "task              coref ner pos snli squad srl sst5 wsd" in output
     assert " of_mine " in output and " table1 " in output
+    assert "--cfg job|hydra|all" in output
 
 
-@pytest.mark.parametrize(
-    ("script", "commands"),
-    [(launch_runs, [["task=ner"]]), (launch_training, [["bilm=tiny", "corpus=DIR"], ["finetune=ner"]])],
-)
-def test_help_names_only_groups_that_the_script_takes(
-    script: Callable[[str, Sequence[str]], int], commands: list[list[str]], capsys: Output
-) -> None:
-    assert script("", ["--help"]) == 0
-    for key, choice, *_ in map(str.split, capsys.readouterr().out.strip().splitlines()):
-        word = f"+{key}={choice}" if key == "experiment" else f"{key}={choice}"
-        errors = []
-        for command in commands:
-            script(
-                "", [*(other for other in command if not other.startswith(f"{key}=")), word, "--cfg", "job"]
-            )
-            errors.append(capsys.readouterr().err)
-        assert not all("there is no such key" in error for error in errors), errors
+def test_help_lists_no_group_that_no_command_line_can_choose() -> None:
+    refused = []
+    with open_composer() as composer:
+        for script in (RUNS, TRAININGS):
+            for word, group in script.groups.items():
+                _, words = select(script, composer, [f"{word}={composer.choices(group)[0]}"])
+                if not any(is_accepted(composer, primary, words) for primary in script.kinds):
+                    refused.append(word)
+        assert not is_accepted(composer, "config", ["findings=controls"])
+    assert refused == []
+
+
+def is_accepted(composer: Composer, primary: str, words: list[str]) -> bool:
+    try:
+        composer.load(primary, words, RunMode.MULTIRUN)
+    except UsageError:
+        return False
+    return True
+
+
+def test_a_package_that_does_not_exist_is_a_usage_error(launch: Launch, capsys: Output) -> None:
+    assert launch("task=ner", "--cfg", "job", "--package", "elm") == 2
+    assert "error: --package elm: expected a key of the configuration" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("name", ["task/ner", "size/ner_sample", "experiment/table1", "words/glove"])
@@ -193,6 +217,43 @@ def test_an_experiment_of_ones_own_is_planned(launch: Launch, capsys: Output, tm
     )
     assert launch("-m", "+experiment=of_mine", "--config-dir", str(mine), "plan=true") == 0
     assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "message"),
+    [
+        ("experiment", "hydra:\n", "mine.yaml: hydra: expected keys and values, got None"),
+        (
+            "experiment",
+            "hydra: {sweeper: [1]}\n",
+            "hydra.sweeper: expected keys and values, got [1]",
+        ),
+        (
+            "experiment",
+            "hydra: {sweeper: {table: 3}}\n",
+            "hydra.sweeper.table: expected keys and values, got 3",
+        ),
+        (
+            "experiment",
+            "hydra: {sweeper: {params: , table: {title: t}}}\n",
+            "hydra.sweeper.params: expected keys and values, got None",
+        ),
+        ("task", "{name: mine, sources: }\n", "task mine: sources: expected keys and values, got None"),
+        (
+            "task",
+            "{name: mine, sources: {open: }}\n",
+            "task mine: sources.open: expected keys and values",
+        ),
+    ],
+)
+def test_a_group_that_is_none_is_named(
+    name: str, text: str, message: str, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_own", [])
+    (tmp_path / name).mkdir()
+    (tmp_path / name / "mine.yaml").write_text(text)
+    assert main(["findings", "--config-dir", str(tmp_path), f"paths.records={tmp_path}"]) == 2
+    assert message in capsys.readouterr().err
 
 
 @pytest.mark.parametrize("group", ["experiment", "task"])
@@ -234,7 +295,7 @@ def test_a_directory_of_ones_own_never_hides_a_key(
     (tmp_path / "mine" / "limit").mkdir()
     own = ["--config-dir", str(tmp_path / "mine")]
     assert launch("task=ner", "elmo=none", "limit=60", "plan=true", *own) == 0
-    words = ["bilm=tiny", "corpus=.", "plan=true", f"paths.models={tmp_path}", *own]
+    words = ["bilm=tiny", f"corpus={make_text(tmp_path)}", "plan=true", f"paths.models={tmp_path}", *own]
     assert launch_training("", words) == 0, capsys.readouterr().err
 
 
@@ -261,6 +322,7 @@ def test_jobs_that_differ_in_their_seed_have_it_wherever_it_is_read() -> None:
             "bilm: expected either epochs or steps, got epochs=2.0 and steps=30; set the other to null, such "
             "as bilm.steps=20 bilm.epochs=null\n",
         ),
+        (("bilm=tiny", "corpus=.", "plan=true", "vocabulary=absent"), "got absent"),
         (("bilm=tiny", "corpus=.", "name=1.5"), "name: input should be a valid string, got 1.5"),
     ],
 )
@@ -269,13 +331,19 @@ def test_pretraining_says_what_is_missing(capsys: Output, words: tuple[str, ...]
     assert message in capsys.readouterr().err
 
 
+def test_a_plan_says_that_the_text_of_a_pretraining_is_missing(capsys: Output, tmp_path: Path) -> None:
+    words = ["bilm=tiny", f"corpus={tmp_path / 'absent'}", "plan=true", f"paths.models={tmp_path}"]
+    assert launch_training("", words) == 3
+    assert f"{tmp_path / 'absent'}: no such directory (config key corpus)" in capsys.readouterr().err
+
+
 def test_a_word_may_be_given_twice(launch: Launch, capsys: Output) -> None:
     assert launch("task=ner", "elmo=none", "task=ner", "plan=true") == 0
     assert "1 runs" in capsys.readouterr().out
 
 
 def test_a_name_may_be_a_number(tmp_path: Path, capsys: Output) -> None:
-    words = ["bilm=tiny", "corpus=.", "name=2024"]
+    words = ["bilm=tiny", f"corpus={make_text(tmp_path)}", "name=2024"]
     assert launch_training("", [*words, "plan=true", f"paths.models={tmp_path}"]) == 0
     assert "1 missing" in capsys.readouterr().out
     command = pretraining.KIND.read(compose(*words, entry="pretrain"))
@@ -285,7 +353,8 @@ def test_a_name_may_be_a_number(tmp_path: Path, capsys: Output) -> None:
 def test_pretraining_and_finetuning_are_planned(capsys: Output, world: Path, tmp_path: Path) -> None:
     copy_cache(world, tmp_path)
     models = f"paths.models={tmp_path / 'models'}"
-    assert launch_training("", ["bilm=tiny", f"corpus={tmp_path}", "plan=yes", models]) == 0
+    text = make_text(tmp_path)
+    assert launch_training("", ["bilm=tiny", f"corpus={text}", "plan=yes", models]) == 0
     assert "1 of pre-training of tiny" in capsys.readouterr().out
     assert launch_training("", ["-m", "finetune=ner,pos", "plan=yes", models, *places(tmp_path)]) == 0
     assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
