@@ -35,7 +35,7 @@ from elmo_bench.bilm.model import ProjectedLstm
 from elmo_bench.bilm.training.arithmetic import Arithmetic
 from elmo_bench.bilm.training.module import has_bfloat16
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
-from elmo_bench.bilm.training.packed_lstm import run_layer_packed
+from elmo_bench.bilm.training.packed_lstm import Direction, run_layers_packed
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.encoders.mix import weigh
 from elmo_bench.nn.crf import Crf, bioul_constraints
@@ -196,7 +196,7 @@ def recurrence_case(size: Size) -> Case:
     return Case(
         "biLM, a layer",
         [inputs, *parameters_of(layer)],
-        lambda: run_layer_packed(layer, inputs, counts, None, Arithmetic(dtype))[0],
+        lambda: run_layers_packed([Direction(layer, inputs, counts)], Arithmetic(dtype))[0][0],
         {"the loop under autograd": lambda: plain.run_projected_lstm(layer, inputs, counts, dtype)},
         dtype,
     )

@@ -12,7 +12,7 @@ from contextlib import contextmanager
 from elmo_bench.types import BenchError
 
 # From glibc's malloc.h.
-_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX = -1, -2, -4
+_M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -2, -4, -8
 _KEPT_BYTES = 1 << 30
 
 
@@ -59,5 +59,6 @@ def keep_freed_memory() -> None:
     mallopt = getattr(ctypes.CDLL(None), "mallopt", None)
     if mallopt is not None:
         mallopt(_M_MMAP_MAX, 0)
+        mallopt(_M_ARENA_MAX, 1)  # further threads would have heaps of 64 MiB, too small for a large block
         mallopt(_M_TRIM_THRESHOLD, 2 * _KEPT_BYTES - 1)
         mallopt(_M_TOP_PAD, _KEPT_BYTES // 4)

@@ -11,7 +11,7 @@ from torch import Tensor
 from elmo_bench.bilm.model import BiLM, ProjectedLstm, TokenEncoder, character_ids
 from elmo_bench.bilm.settings import BilmConfig
 from elmo_bench.bilm.training.arithmetic import Arithmetic, encode_words
-from elmo_bench.bilm.training.packed_lstm import run_layer_packed
+from elmo_bench.bilm.training.packed_lstm import Direction, run_layers_packed
 from elmo_bench.config import read_config
 from tests.support.composition import pretraining
 
@@ -62,7 +62,7 @@ def test_a_layer_is_the_same_with_fast_products(bilm: BiLM, dtype: torch.dtype |
     inputs = torch.randn(9, layer.input_weight.shape[1], generator=torch.Generator().manual_seed(1))
     results = []
     for fast in (False, True):
-        outputs, _ = run_layer_packed(layer, inputs, [4, 3, 2], arithmetic=Arithmetic(dtype, fast))
+        [(outputs, _)] = run_layers_packed([Direction(layer, inputs, [4, 3, 2])], Arithmetic(dtype, fast))
         results.append([outputs, *torch.autograd.grad(outputs.square().sum(), list(layer.parameters()))])
     for plain, quick in zip(*results, strict=True):
         torch.testing.assert_close(quick, plain, rtol=1e-4, atol=1e-5)

@@ -40,6 +40,7 @@ def positions(count: int) -> tuple[Tensor, Tensor]:
     return outputs, torch.randint(0, VOCABULARY, (count,), generator=generator)
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("count", [1, 7, POSITIONS_PER_CHUNK + 1])
 def test_full_loss_is_cross_entropy(softmax: Softmax, count: int) -> None:
     outputs, targets = positions(count)
@@ -71,6 +72,7 @@ def sampled_by_definition(softmax: Softmax, output: Tensor, target: int, negativ
     return torch.logsumexp(logits, dim=0) - logits[0]
 
 
+@pytest.mark.usefixtures("threads")
 @pytest.mark.parametrize("count", [1, 9, POSITIONS_PER_CHUNK + 3])
 def test_sampled_loss_is_its_definition(softmax: Softmax, count: int) -> None:
     outputs, targets = positions(count)

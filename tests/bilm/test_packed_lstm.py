@@ -11,7 +11,7 @@ from torch import Tensor, nn
 from elmo_bench.bilm.model import LstmStack, ProjectedLstm
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.bilm.training.arithmetic import Arithmetic
-from elmo_bench.bilm.training.packed_lstm import run_layer_packed, run_stack_packed
+from elmo_bench.bilm.training.packed_lstm import Direction, run_layers_packed, run_stacks_packed
 
 OPTIONS = BilmOptions(character_dim=2, filters=((1, 3),), highways=0, layers=2, cell_dim=5, projection_dim=3)
 CELL_CLIP, PROJECTION_CLIP = 0.4, 0.15
@@ -62,7 +62,7 @@ def test_a_layer_equals_the_plain_loop(
     expected = unpad(plain)
     inputs = unpad(padded).detach().requires_grad_()
     _, counts = pack([padded[row, :length] for row, length in enumerate(lengths)])
-    outputs, state = run_layer_packed(layer, inputs, counts)
+    [(outputs, state)] = run_layers_packed([Direction(layer, inputs, counts)])
     torch.testing.assert_close(outputs, expected, rtol=0, atol=1e-14)
     for ours, theirs in zip(state, plain_state, strict=True):
         torch.testing.assert_close(ours, theirs[: counts[-1]], rtol=0, atol=1e-14)
@@ -77,7 +77,7 @@ def test_a_layer_equals_the_plain_loop(
 def test_the_clips_of_that_comparison_bind() -> None:
     """Otherwise it would say nothing about the gradient of a clip."""
     layer = make_layer(options(cell_clip=CELL_CLIP, projection_clip=PROJECTION_CLIP))
-    outputs, (_, cell) = run_layer_packed(layer, draw(20, 3), [20])
+    [(outputs, (_, cell))] = run_layers_packed([Direction(layer, draw(20, 3), [20])])
     for values, bound in ((outputs, PROJECTION_CLIP), (cell, CELL_CLIP)):
         share = (values.abs() == bound).double().mean().item()
         assert 0.05 < share < 0.95
@@ -88,16 +88,16 @@ def test_gradients_are_those_of_finite_differences(clips: tuple[float | None, fl
     layer = make_layer(options(cell_clip=clips[0], projection_clip=clips[1]))
 
     def run(inputs: Tensor, *_: Tensor) -> Tensor:
-        return run_layer_packed(layer, inputs, [3, 2, 1])[0]
+        return run_layers_packed([Direction(layer, inputs, [3, 2, 1])])[0][0]
 
     assert torch.autograd.gradcheck(run, (draw(6, 3).requires_grad_(), *layer.parameters()))
 
 
 def test_a_carried_state_continues_where_it_stopped() -> None:
     layer, inputs = make_layer(), draw(12, 3)
-    whole, whole_state = run_layer_packed(layer, inputs, [2] * 6)
-    first, state = run_layer_packed(layer, inputs[:8], [2] * 4)
-    second, last_state = run_layer_packed(layer, inputs[8:], [2] * 2, state)
+    [(whole, whole_state)] = run_layers_packed([Direction(layer, inputs, [2] * 6)])
+    [(first, state)] = run_layers_packed([Direction(layer, inputs[:8], [2] * 4)])
+    [(second, last_state)] = run_layers_packed([Direction(layer, inputs[8:], [2] * 2, state)])
     torch.testing.assert_close(torch.cat([first, second]), whole, rtol=0, atol=1e-14)
     for ours, theirs in zip(last_state, whole_state, strict=True):
         torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-14)
@@ -109,15 +109,15 @@ def test_a_stack_equals_the_plain_stack(use_skip_connections: bool) -> None:
     draw_weights(stack)
     inputs = draw(1, 7, 3)
     plain, _ = stack(inputs, torch.tensor([7]))
-    ours, _ = run_stack_packed(stack, inputs[0], [1] * 7)
+    [(ours, _)] = run_stacks_packed([Direction(stack, inputs[0], [1] * 7)])
     torch.testing.assert_close(ours, plain[-1][0], rtol=0, atol=1e-14)
 
 
 def test_products_in_half_precision_stay_close() -> None:
     layer = make_layer().float()
     inputs = draw(30, 3).float().requires_grad_()
-    exact, _ = run_layer_packed(layer, inputs, [6] * 5)
-    half, _ = run_layer_packed(layer, inputs, [6] * 5, arithmetic=Arithmetic(torch.bfloat16))
+    [(exact, _)] = run_layers_packed([Direction(layer, inputs, [6] * 5)])
+    [(half, _)] = run_layers_packed([Direction(layer, inputs, [6] * 5)], Arithmetic(torch.bfloat16))
     assert half.dtype == torch.float32
     assert 0 < (half - exact).abs().max() < 0.05
     gradients = [
@@ -126,3 +126,49 @@ def test_products_in_half_precision_stay_close() -> None:
     ]
     for a, b in zip(*gradients, strict=True):
         assert nn.functional.cosine_similarity(a.flatten(), b.flatten(), dim=0) > 0.998
+
+
+def test_two_directions_together_are_each_by_itself(threads: int) -> None:
+    layers = [make_layer(), make_layer(options(cell_clip=CELL_CLIP))]
+    inputs = [draw(6, 3).requires_grad_(), draw(5, 3).requires_grad_()]
+    directions = [Direction(*each) for each in zip(layers, inputs, ([3, 2, 1], [2, 2, 1]), strict=True)]
+    together = run_layers_packed(directions)
+    alone = [run_layers_packed([direction])[0] for direction in directions]
+    for results in zip(together, alone, strict=True):
+        for ours, theirs in zip(*([outputs, *state] for outputs, state in results), strict=True):
+            assert torch.equal(ours, theirs)
+    gradients = [
+        torch.autograd.grad(
+            torch.stack([outputs.square().sum() for outputs, _ in results]).sum(),
+            [*inputs, *(weight for layer in layers for weight in layer.parameters())],
+        )
+        for results in (together, alone)
+    ]
+    for ours, theirs in zip(*gradients, strict=True):
+        assert torch.equal(ours, theirs)
+    assert torch.get_num_threads() == threads
+
+
+def test_dropout_is_drawn_direction_by_direction() -> None:
+    """Models are trained again bit for bit, so the order of random numbers must not change."""
+    stacks = [LstmStack(OPTIONS), LstmStack(OPTIONS)]
+    for stack in stacks:
+        draw_weights(stack)
+    inputs = [draw(4, 3), draw(3, 3)]
+    torch.manual_seed(5)
+    expected = []
+    for stack, entering in zip(stacks, inputs, strict=True):
+        dropped = nn.functional.dropout(entering, 0.5)
+        for index, layer in enumerate(stack.layers):
+            assert isinstance(layer, ProjectedLstm)
+            [(outputs, _)] = run_layers_packed([Direction(layer, dropped, [1] * len(dropped))])
+            dropped = nn.functional.dropout(outputs + dropped if index else outputs, 0.5)
+        expected.append(dropped)
+    torch.manual_seed(5)
+    directions = [
+        Direction(stack, entering, [1] * len(entering))
+        for stack, entering in zip(stacks, inputs, strict=True)
+    ]
+    for (found, _), their in zip(run_stacks_packed(directions, 0.5), expected, strict=True):
+        assert torch.equal(found, their)
+        assert bool((found == 0).any())

@@ -2,9 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
-from concurrent.futures import Executor, ThreadPoolExecutor
-from contextlib import contextmanager
+from collections.abc import Sequence
+from concurrent.futures import Executor
 from pathlib import Path
 
 import numpy as np
@@ -19,6 +18,7 @@ from elmo_bench.bilm.files import export_arrays, load_bilm
 from elmo_bench.bilm.identity import Precision, StateProtocol, fingerprint_arrays
 from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.model import BiLM
+from elmo_bench.nn.workers import two_workers
 from elmo_bench.tensors import check_device
 from elmo_bench.types import UsageError, Words
 
@@ -71,7 +71,7 @@ class Embedder:
         """The layers (layers, time, dim) of each sentence, in the order of the sentences."""
         results = [np.empty((self.layer_count, len(words), self.dim), np.float32) for words in sentences]
         chunks = plan_chunks([len(words) for words in sentences], MOST_LANES, self._most_tokens)
-        with _two_workers(self._words.vectors.device) as executor:
+        with two_workers(self._words.vectors.device) as executor:
             for chunk in chunks:
                 self._embed(chunk, sentences, results, executor)
         return results
@@ -100,17 +100,3 @@ class Embedder:
         for slot in side.chunk.slots:
             first = side.first_word(slot)
             results[slot.sentence][:, :, half] = layers[:, first : first + slot.length, slot.lane]
-
-
-@contextmanager
-def _two_workers(device: torch.device) -> Iterator[Executor | None]:
-    """Two threads that share PyTorch's thread count between them, or none if there is only one thread."""
-    threads = torch.get_num_threads()
-    if device.type != "cpu" or threads < 2:
-        yield None
-        return
-    try:
-        with ThreadPoolExecutor(2, initializer=torch.set_num_threads, initargs=(threads // 2,)) as executor:
-            yield executor
-    finally:
-        torch.set_num_threads(threads)  # MKL applies a worker's thread count to the whole process

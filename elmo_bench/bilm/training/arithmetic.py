@@ -10,7 +10,7 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.bilm.model import TokenEncoder
-from elmo_bench.nn.products import multiply, multiply_with_gradient
+from elmo_bench.nn.products import multiply, multiply_columns, multiply_with_gradient
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,11 @@ class Arithmetic:
     def multiply(self, left: Tensor, right: Tensor) -> Tensor:
         """The product of two matrices of one type; gradients are the caller's business."""
         return multiply(left, right) if self.fast else torch.mm(left, right)
+
+    def multiply_columns(self, left: Tensor, right: Tensor) -> Tensor:
+        """left' right, as a weight's gradient is."""
+        is_copied = self.fast and left.dtype == torch.float32  # bfloat16 products do not copy what they turn
+        return multiply_columns(left, right) if is_copied else torch.mm(left.t(), right)
 
     def add(self, sums: Tensor, left: Tensor, right: Tensor) -> Tensor:
         """The same plus one row for all, or a row for each."""

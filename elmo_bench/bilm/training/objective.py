@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 from math import log, sqrt
 from typing import Any
 
@@ -14,6 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic
+from elmo_bench.nn.workers import run_side_by_side
 
 POSITIONS_PER_CHUNK = 256  # logits of a chunk stay in the cache and are never all in memory
 WORDS_PER_BLOCK = 4096
@@ -163,30 +165,44 @@ class _CrossEntropy(torch.autograd.Function):
     ) -> tuple[Tensor, Tensor]:
         dtype, multiply = arithmetic.dtype or outputs.dtype, arithmetic.multiply
         columns, products = len(rows), rows.to(dtype)
-        gradients = [torch.zeros_like(t) for t in (outputs, rows, biases)] if keeps else []
-        shares = torch.empty_like(outputs[:, 0])  # (positions,)
+        at_outputs = torch.zeros_like(outputs) if keeps else None
         at_own = None if own_biases is None else torch.zeros_like(own_biases)
-        for start in range(0, len(outputs), POSITIONS_PER_CHUNK):
-            here = slice(start, start + POSITIONS_PER_CHUNK)
-            inputs, place = outputs[here].to(dtype), places[here].unsqueeze(1)
-            logits = multiply(inputs, products.t()).to(outputs.dtype).add_(biases)  # (chunk, columns)
-            if own_rows is not None and own_biases is not None:
-                own = (outputs[here] * own_rows[here]).sum(dim=1, keepdim=True) + own_biases[here, None]
-                logits = torch.cat([logits, own.masked_fill(place < columns, -torch.inf)], dim=1)
-            logits = torch.log_softmax(logits, dim=1)
-            shares[here] = -logits.gather(1, place).squeeze(1)
-            if not keeps:
-                continue
-            slopes = logits.exp_().scatter_add_(1, place, logits.new_full(place.shape, -1.0))
-            shared = slopes[:, :columns]
-            gradients[2].add_(shared.sum(dim=0))
-            if at_own is not None:
-                at_own[here] = slopes[:, columns]
-            shared = shared.to(dtype)
-            gradients[0][here] = multiply(shared, products)
-            gradients[1].add_(multiply(shared.t(), inputs))
-        if at_own is not None and own_rows is not None and keeps:
-            gradients[0].addcmul_(at_own.unsqueeze(1), own_rows)
+        shares = torch.empty_like(outputs[:, 0])  # (positions,)
+
+        def run(starts: range) -> list[Tensor]:
+            """Compute these chunks; gives their gradients of the shared rows and biases."""
+            sums = [torch.zeros_like(rows), torch.zeros_like(biases)] if keeps else []
+            for start in starts:
+                here = slice(start, start + POSITIONS_PER_CHUNK)
+                inputs, place = outputs[here].to(dtype), places[here].unsqueeze(1)
+                logits = multiply(inputs, products.t()).to(outputs.dtype).add_(biases)  # (chunk, columns)
+                if own_rows is not None and own_biases is not None:
+                    own = (outputs[here] * own_rows[here]).sum(dim=1, keepdim=True) + own_biases[here, None]
+                    logits = torch.cat([logits, own.masked_fill(place < columns, -torch.inf)], dim=1)
+                logits = torch.log_softmax(logits, dim=1)
+                shares[here] = -logits.gather(1, place).squeeze(1)
+                if at_outputs is None:
+                    continue
+                slopes = logits.exp_().scatter_add_(1, place, logits.new_full(place.shape, -1.0))
+                shared = slopes[:, :columns]
+                if at_own is not None:
+                    at_own[here] = slopes[:, columns]
+                sums[1].add_(shared.sum(dim=0))
+                shared = shared.to(dtype)
+                at_outputs[here] = multiply(shared, products)
+                sums[0].add_(multiply(shared.t(), inputs))
+            return sums
+
+        starts = range(0, len(outputs), POSITIONS_PER_CHUNK)
+        parts = min(2, torch.get_num_threads())
+        runs = [partial(run, starts[part::parts]) for part in range(parts)]
+        sums, *others = run_side_by_side(runs, outputs.device)
+        for other in others:
+            for total, more in zip(sums, other, strict=True):
+                total.add_(more)
+        gradients = [] if at_outputs is None else [at_outputs, *sums]
+        if at_outputs is not None and at_own is not None and own_rows is not None:
+            at_outputs.addcmul_(at_own.unsqueeze(1), own_rows)
             gradients += [at_own.unsqueeze(1) * outputs, at_own]
         ctx.save_for_backward(*gradients)
         ctx.mark_non_differentiable(shares)

@@ -2,15 +2,17 @@
 
 Packed means time-major without padding: rows stand by falling length, step t holds the first `counts[t]`
 rows, and the steps follow one another. The product with the inputs is hoisted out of the loop, the loop
-leaves no autograd nodes behind, and each weight's gradient is one product after the backward loop.
+leaves no autograd nodes behind, and each weight's gradient is one product after the backward loop. The two
+directions of a biLM are one operation, so that two threads can run them side by side.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from itertools import accumulate
-from typing import Any
+from typing import Any, Generic, NamedTuple, TypeVar
 
 import torch
 from torch import Tensor
@@ -19,59 +21,118 @@ from torch.nn import functional as F
 
 from elmo_bench.bilm.model import LstmStack, ProjectedLstm, State
 from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic
+from elmo_bench.nn.workers import run_side_by_side
+
+Module = TypeVar("Module")
+Before = TypeVar("Before", covariant=True)
 
 
-def run_stack_packed(
-    stack: LstmStack,
-    inputs: Tensor,
-    counts: Sequence[int],
-    states: Sequence[State] | None = None,
+@dataclass(frozen=True)
+class Direction(Generic[Module, Before]):
+    """A stack or a layer, and what it runs over."""
+
+    module: Module
+    inputs: Tensor  # (tokens, dim), packed
+    counts: Sequence[int]
+    state: Before | None = None  # before the first step; None: zero
+
+
+def run_stacks_packed(
+    directions: Sequence[Direction[LstmStack, Sequence[State]]],
     dropout: float = 0.0,
     arithmetic: Arithmetic = PLAIN,
-) -> tuple[Tensor, list[State]]:
-    """The top output of one direction (tokens, dim) and every layer's last state; equals `LstmStack`."""
-    last_states = []
-    for index, layer in enumerate(stack.layers):
-        assert isinstance(layer, ProjectedLstm)
-        inputs = F.dropout(inputs, dropout, stack.training)
-        state = None if states is None else states[index]
-        outputs, last_state = run_layer_packed(layer, inputs, counts, state, arithmetic)
-        inputs = outputs + inputs if stack.use_skip_connections and index > 0 else outputs
-        last_states.append(last_state)
-    return F.dropout(inputs, dropout, stack.training), last_states
+) -> list[tuple[Tensor, list[State]]]:
+    """Every direction's top output (tokens, dim) and every layer's last state; equals `LstmStack`.
+
+    The stacks have the same number of layers.
+    """
+    masks = [list(_draw_masks(direction, dropout)) for direction in directions]
+    inputs = [direction.inputs for direction in directions]
+    last_states: list[list[State]] = [[] for _ in directions]
+    for index in range(len(directions[0].module.layers)):
+        layers = []
+        for number, direction in enumerate(directions):
+            layer = direction.module.layers[index]
+            assert isinstance(layer, ProjectedLstm)
+            inputs[number] = _drop(inputs[number], masks[number][index])
+            state = None if direction.state is None else direction.state[index]
+            layers.append(Direction(layer, inputs[number], direction.counts, state))
+        for number, (outputs, last_state) in enumerate(run_layers_packed(layers, arithmetic)):
+            skips = directions[number].module.use_skip_connections and index > 0
+            inputs[number] = outputs + inputs[number] if skips else outputs
+            last_states[number].append(last_state)
+    tops = [_drop(outputs, drawn[-1]) for outputs, drawn in zip(inputs, masks, strict=True)]
+    return list(zip(tops, last_states, strict=True))
 
 
-def run_layer_packed(
-    layer: ProjectedLstm,
-    inputs: Tensor,
-    counts: Sequence[int],
-    state: State | None = None,
-    arithmetic: Arithmetic = PLAIN,
-) -> tuple[Tensor, State]:
-    """Packed inputs (tokens, dim) to outputs (tokens, dim) and the detached state after the last step."""
-    steps = tuple(
-        slice(start, start + rows) for start, rows in zip(accumulate(counts, initial=0), counts, strict=False)
-    )
-    setting = _Setting(steps, layer.cell_clip, layer.projection_clip, arithmetic, torch.is_grad_enabled())
-    outputs, cell = _PackedRecurrence.apply(  # type: ignore[no-untyped-call]
-        inputs,
-        layer.input_weight,
-        layer.state_weight,
-        layer.gate_bias,
-        layer.projection_weight,
-        layer.zero_state(counts[0]) if state is None else state,
-        setting,
-    )
-    return outputs, (outputs[steps[-1]].detach(), cell)
+def _draw_masks(direction: Direction[LstmStack, Any], dropout: float) -> Iterator[Tensor | None]:
+    """One for the inputs of every layer, which are as wide as the outputs, and one for the top output."""
+    for _ in range(len(direction.module.layers) + 1):
+        is_dropped = direction.module.training and dropout > 0
+        yield F.dropout(torch.ones_like(direction.inputs), dropout) if is_dropped else None
+
+
+def _drop(inputs: Tensor, mask: Tensor | None) -> Tensor:
+    return inputs if mask is None else inputs * mask
+
+
+def run_layers_packed(
+    directions: Sequence[Direction[ProjectedLstm, State]], arithmetic: Arithmetic = PLAIN
+) -> list[tuple[Tensor, State]]:
+    """Every direction's outputs (tokens, dim), and the detached state after its last step."""
+    settings, weights = [], []
+    for direction in directions:
+        layer, counts = direction.module, direction.counts
+        starts = accumulate(counts, initial=0)
+        steps = tuple(slice(start, start + rows) for start, rows in zip(starts, counts, strict=False))
+        state = layer.zero_state(counts[0]) if direction.state is None else direction.state
+        keeps = torch.is_grad_enabled()
+        settings.append(_Setting(steps, state, layer.cell_clip, layer.projection_clip, arithmetic, keeps))
+        weights.append(
+            _Given(
+                direction.inputs,
+                layer.input_weight,
+                layer.state_weight,
+                layer.gate_bias,
+                layer.projection_weight,
+            )
+        )
+    flat = [tensor for given in weights for tensor in given]
+    results = _PackedRecurrence.apply(settings, *flat)  # type: ignore[no-untyped-call]
+    return [
+        (outputs, (outputs[setting.steps[-1]].detach(), cell))
+        for setting, outputs, cell in zip(settings, results[::2], results[1::2], strict=True)
+    ]
 
 
 @dataclass(frozen=True)
 class _Setting:
     steps: tuple[slice, ...]  # where each step lies in the packed tokens
+    state: State  # before the first step
     cell_clip: float | None
     projection_clip: float | None
     arithmetic: Arithmetic  # its type is also that of what is kept for the backward pass
     keeps: bool  # whether a backward pass may follow
+
+
+class _Given(NamedTuple):
+    """What one direction gets; its gradients have the same order."""
+
+    inputs: Tensor  # (tokens, dim)
+    input_weight: Tensor
+    state_weight: Tensor
+    bias: Tensor
+    projection_weight: Tensor | None
+
+
+class _Kept(NamedTuple):
+    """What one direction keeps for its backward pass, the tensors of `_Trace` after it."""
+
+    inputs: Tensor  # in the type of products
+    input_weight: Tensor
+    state_weight: Tensor
+    projection_weight: Tensor | None
+    outputs: Tensor
 
 
 class _PackedRecurrence(torch.autograd.Function):
@@ -101,69 +162,28 @@ class _PackedRecurrence(torch.autograd.Function):
     """
 
     @staticmethod
-    def forward(
-        ctx: Any,
-        inputs: Tensor,
-        input_weight: Tensor,
-        state_weight: Tensor,
-        bias: Tensor,
-        projection_weight: Tensor | None,
-        state: State,
-        setting: _Setting,
-    ) -> tuple[Tensor, Tensor]:
-        dtype, multiply = setting.arithmetic.dtype or inputs.dtype, setting.arithmetic.multiply
-        inputs, input_weight_t = inputs.to(dtype), input_weight.to(dtype).t()
-        gates = setting.arithmetic.add(bias.to(dtype), inputs, input_weight_t)  # (tokens, 4 * cell_dim)
-        trace = _Trace.like(gates, state) if setting.keeps else None
-        state_weight_t = state_weight.to(dtype).t()
-        projection_t = None if projection_weight is None else projection_weight.to(dtype).t()
-        projected, cell = state
-        outputs = bias.new_empty(len(inputs), projected.shape[1])  # (tokens, dim)
-        for here in setting.steps:
-            rows = here.stop - here.start
-            previous, cell = projected[:rows].to(dtype), cell[:rows]
-            sums = setting.arithmetic.add(gates[here], previous, state_weight_t).to(bias.dtype)
-            raw, cell = _run_step(sums, cell, setting.cell_clip, None if trace is None else trace.at(here))
-            if trace is not None:
-                trace.previous[here] = previous
-            projected = outputs[here]
-            if projection_t is None:
-                projected.copy_(raw)
-                continue
-            projected.copy_(multiply(raw.to(dtype), projection_t))
-            if setting.projection_clip is not None:
-                projected.clamp_(-setting.projection_clip, setting.projection_clip)
-        if trace is not None:
-            ctx.save_for_backward(
-                inputs, input_weight, state_weight, projection_weight, outputs, *trace.tensors
-            )
-        ctx.setting = setting
-        ctx.mark_non_differentiable(cell)
-        return outputs, cell
+    def forward(ctx: Any, settings: Sequence[_Setting], *flat: Tensor | None) -> tuple[Tensor, ...]:
+        given = [_Given(*part) for part in _split(flat, len(settings))]
+        runs = [partial(_run, *each) for each in zip(given, settings, strict=True)]
+        results = run_side_by_side(runs, given[0].inputs.device)
+        ctx.save_for_backward(*(tensor for _, _, kept in results for tensor in kept))
+        ctx.settings = settings
+        ctx.mark_non_differentiable(*(cell for _, cell, _ in results))
+        return tuple(tensor for outputs, cell, _ in results for tensor in (outputs, cell))
 
     @staticmethod
     @once_differentiable
-    def backward(ctx: Any, at_outputs: Tensor, _: Tensor) -> tuple[Tensor | None, ...]:
-        inputs, input_weight, state_weight, projection_weight, outputs, *tensors = ctx.saved_tensors
-        trace, setting = _Trace(*tensors), ctx.setting
-        weight_dtype, multiply = state_weight.dtype, setting.arithmetic.multiply
-        dtype = setting.arithmetic.dtype or weight_dtype
-        at_outputs, at_sums = _run_back(
-            at_outputs.clone(), outputs, state_weight.to(dtype), projection_weight, trace, setting
-        )
-        at_projection = None
-        if projection_weight is not None:
-            at_projection = multiply(at_outputs.to(dtype).t(), trace.raw).to(weight_dtype)
-        at_sums_t = at_sums.t()
-        return (
-            multiply(at_sums, input_weight.to(dtype)).to(weight_dtype),
-            multiply(at_sums_t, inputs).to(weight_dtype),
-            multiply(at_sums_t, trace.previous).to(weight_dtype),
-            at_sums.sum(dim=0, dtype=weight_dtype),
-            at_projection,
-            None,
-            None,
-        )
+    def backward(ctx: Any, *at_results: Tensor) -> tuple[Tensor | None, ...]:
+        kept = _split(ctx.saved_tensors, len(ctx.settings))
+        at_outputs = at_results[::2]  # no gradient enters at the cells
+        runs = [partial(_differentiate, *each) for each in zip(at_outputs, kept, ctx.settings, strict=True)]
+        gradients = run_side_by_side(runs, at_outputs[0].device)
+        return None, *(gradient for direction in gradients for gradient in direction)
+
+
+def _split(flat: Sequence[Any], count: int) -> list[Sequence[Any]]:
+    size = len(flat) // count
+    return [flat[start : start + size] for start in range(0, len(flat), size)]
 
 
 @dataclass(frozen=True)
@@ -189,6 +209,36 @@ class _Trace:
     def at(self, here: slice) -> _Trace:
         """The part of one step."""
         return _Trace(*(tensor[here] for tensor in self.tensors))
+
+
+def _run(given: _Given, setting: _Setting) -> tuple[Tensor, Tensor, tuple[Tensor | None, ...]]:
+    """The outputs (tokens, dim), the last cell, and what the backward pass needs."""
+    dtype, multiply = setting.arithmetic.dtype or given.inputs.dtype, setting.arithmetic.multiply
+    inputs, bias = given.inputs.to(dtype), given.bias
+    gates = setting.arithmetic.add(bias.to(dtype), inputs, given.input_weight.to(dtype).t())
+    trace = _Trace.like(gates, setting.state) if setting.keeps else None
+    state_weight_t = given.state_weight.to(dtype).t()
+    projection_t = None if given.projection_weight is None else given.projection_weight.to(dtype).t()
+    projected, cell = setting.state
+    outputs = bias.new_empty(len(inputs), projected.shape[1])  # (tokens, dim)
+    for here in setting.steps:
+        rows = here.stop - here.start
+        previous, cell = projected[:rows].to(dtype), cell[:rows]
+        sums = setting.arithmetic.add(gates[here], previous, state_weight_t).to(bias.dtype)
+        raw, cell = _run_step(sums, cell, setting.cell_clip, None if trace is None else trace.at(here))
+        if trace is not None:
+            trace.previous[here] = previous
+        projected = outputs[here]
+        if projection_t is None:
+            projected.copy_(raw)
+            continue
+        projected.copy_(multiply(raw.to(dtype), projection_t))
+        if setting.projection_clip is not None:
+            projected.clamp_(-setting.projection_clip, setting.projection_clip)
+    if trace is None:
+        return outputs, cell, ()
+    kept = _Kept(inputs, given.input_weight, given.state_weight, given.projection_weight, outputs)
+    return outputs, cell, (*kept, *trace.tensors)
 
 
 def _run_step(
@@ -229,6 +279,26 @@ def _cut_clipped(trace: _Trace, is_inside: Tensor) -> None:
     trace.decays.mul_(is_inside)
     by_gate = trace.slopes.view(len(is_inside), 4, -1)  # (rows, gates, cell_dim)
     by_gate[:, :3].mul_(is_inside.unsqueeze(1))
+
+
+def _differentiate(at_outputs: Tensor, saved: Sequence[Any], setting: _Setting) -> tuple[Tensor | None, ...]:
+    """The gradients at what a direction was given."""
+    kept, trace = _Kept(*saved[: len(_Kept._fields)]), _Trace(*saved[len(_Kept._fields) :])
+    arithmetic, weight_dtype = setting.arithmetic, kept.state_weight.dtype
+    dtype = arithmetic.dtype or weight_dtype
+    at_outputs, at_sums = _run_back(
+        at_outputs.clone(), kept.outputs, kept.state_weight.to(dtype), kept.projection_weight, trace, setting
+    )
+    at_projection = None
+    if kept.projection_weight is not None:
+        at_projection = arithmetic.multiply_columns(at_outputs.to(dtype), trace.raw).to(weight_dtype)
+    return _Given(
+        inputs=arithmetic.multiply(at_sums, kept.input_weight.to(dtype)).to(weight_dtype),
+        input_weight=arithmetic.multiply_columns(at_sums, kept.inputs).to(weight_dtype),
+        state_weight=arithmetic.multiply_columns(at_sums, trace.previous).to(weight_dtype),
+        bias=at_sums.sum(dim=0, dtype=weight_dtype),
+        projection_weight=at_projection,
+    )
 
 
 def _run_back(

@@ -14,7 +14,7 @@ from torch.nn import functional as F
 from elmo_bench.bilm.model import BiLM, State, character_ids, count_characters
 from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic, encode_words
 from elmo_bench.bilm.training.batches import Directed, Numbers, TextBatch
-from elmo_bench.bilm.training.packed_lstm import run_stack_packed
+from elmo_bench.bilm.training.packed_lstm import Direction, run_stacks_packed
 from elmo_bench.data.text import SENTENCE_END, SENTENCE_START
 
 ENCODER_GROUPS = 4  # distinct words are encoded in so many groups of similar length
@@ -93,12 +93,15 @@ def top_outputs(
     """The top layer's outputs, forward ones first (2 * tokens, dim), and the states to carry on."""
     groups = [encode_words(bilm.token_encoder, group, arithmetic) for group in step.characters]
     vectors = torch.cat(groups)  # (words, dim)
-    outputs, states = [], []
     stacks = (bilm.forward_stack, bilm.backward_stack)
-    for number, (stack, direction) in enumerate(zip(stacks, step.directions, strict=True)):
-        inputs = F.embedding(direction.words, vectors)  # (tokens, dim)
-        before = carried[number] if carried else None
-        output, last = run_stack_packed(stack, inputs, direction.counts, before, dropout, arithmetic)
-        outputs.append(output)
-        states.append(last)
-    return torch.cat(outputs), states
+    directions = [
+        Direction(
+            stack,
+            F.embedding(direction.words, vectors),  # (tokens, dim)
+            direction.counts,
+            carried[number] if carried else None,
+        )
+        for number, (stack, direction) in enumerate(zip(stacks, step.directions, strict=True))
+    ]
+    results = run_stacks_packed(directions, dropout, arithmetic)
+    return torch.cat([outputs for outputs, _ in results]), [states for _, states in results]
