@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from itertools import groupby
@@ -196,14 +197,15 @@ def write_findings(judged: Sequence[Judged]) -> str:
         "| finding | paper | here | effect | interval | seeds | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
-    for one in judged:
-        if one.effect is None:
-            continue
+    shown = [one for one in judged if one.effect is not None]
+    named = Counter((one.subject, one.config.claim) for one in shown)
+    for one in shown:
+        setting = f" ({one.setting})" if named[one.subject, one.config.claim] > 1 else ""
         cells = (
-            f"{one.subject}: {one.config.claim}",
-            spell_paper(one.paper),
+            f"{one.subject}: {one.config.claim}{setting}",
+            ", ".join(paper_cell(one).printed),
             spell_levels(one),
-            spell_effect(one.config.kind, one.effect.value),
+            spell_effect(one.config.kind, one.effect.value) if one.effect else "",
             spell_bounds(one),
             str(one.seeds),
             f"**{one.verdict}**",

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
+from elmo_bench.conditions import choose_encoder
 from elmo_bench.config import FamilyConfig, FindingConfig, nearest
 from elmo_bench.records import PerplexityRecord
 from elmo_bench.report.claims import (
@@ -24,7 +25,7 @@ from elmo_bench.report.effects import MEASURES, Effect, measure_perplexity
 from elmo_bench.report.inference import adjust_holm
 from elmo_bench.report.inputs import ShownTask
 from elmo_bench.report.perplexities import describe_schedule
-from elmo_bench.report.published import Published, rank_source
+from elmo_bench.report.published import GENERATED, Published, rank_source
 from elmo_bench.report.verdicts import Claimed, Verdict, judge
 from elmo_bench.types import UsageError
 
@@ -150,7 +151,7 @@ def _measure(
             shown = tasks[task]
             blank = Judged(name, family, finding, source, task, shown.title, {}, "", None, ())
             if finding.kind == "perplexity":
-                yield from _measure_texts(blank, shown, archive.published, config.experiment)
+                yield from _measure_texts(blank, shown, archive, config.experiment)
             else:
                 names = {"task": shown.paper.name}
                 printed = replace(blank, paper=_printed(finding, names, f"{family}.{name}"))
@@ -196,13 +197,17 @@ def _missing(
 
 
 def _measure_texts(
-    blank: Judged, task: ShownTask, published: Published, experiment: str | None
+    blank: Judged, task: ShownTask, archive: Archive, experiment: str | None
 ) -> Iterator[Judged]:
     """A finding about perplexity, for every text of a task and every biLM that was trained on with it."""
     finding, where = blank.config, f"{blank.family}.{blank.name}"
-    needed = seeds_needed(finding)
-    seeds = ",".join(str(seed + 1) for seed in range(needed))
-    command = Command(task.name, (f"+experiment={experiment}", f"data={blank.source}", f"seed={seeds}"))
+    wanted = range(1, seeds_needed(finding) + 1)
+
+    def command(models: Sequence[PerplexityRecord], *chosen: str) -> Command:
+        lacking = sorted({*wanted} - {model.seed for model in models})
+        seeds = f"seed={','.join(map(str, lacking))}"
+        return Command(task.name, (f"+experiment={experiment}", f"data={blank.source}", *chosen, seeds))
+
     for text, streams in (task.paper.texts or {task.title: ()}).items():
         named = replace(blank, subject=text, paper=_printed(finding, {"text": text}, where))
         measured = [
@@ -211,13 +216,21 @@ def _measure_texts(
                 subject=text if stream in streams or len(models[0].streams) == 1 else f"{text}, {stream}",
                 setting=setting,
                 effect=measure_perplexity(models, stream),
-                commands=() if len(models) >= needed else (command,),
+                commands=() if len(models) >= len(wanted) else (command(models, *_chosen(models[0])),),
             )
-            for setting, models in _models(published, blank.source, task.name).items()
+            for setting, models in _models(archive.published, blank.source, task.name).items()
             for stream in models[0].streams
             if not streams or stream in streams
         ]
-        yield from measured or [replace(named, commands=(command,))]
+        usual = archive.usual_encoder(blank.source).chosen_by
+        yield from measured or [replace(named, commands=(command([], *usual),))]
+
+
+def _chosen(record: PerplexityRecord) -> tuple[str, ...]:
+    """The overrides that choose a fine-tuned biLM and its text."""
+    tuned = record.finetuned
+    corpus = () if tuned.source == GENERATED else (f"data.corpus={tuned.corpus}",)
+    return (*corpus, *choose_encoder(tuned.encoder))
 
 
 def _models(published: Published, source: str, task: str) -> dict[str, list[PerplexityRecord]]:

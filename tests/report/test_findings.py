@@ -15,7 +15,7 @@ from elmo_bench.metrics.accuracy import score_accuracy
 from elmo_bench.records import PerplexityRecord, Record, write_record
 from elmo_bench.report.claims import Archive, conditions_of
 from elmo_bench.report.comparison import Referee, Run
-from elmo_bench.report.finding_rows import describe_findings, findings_as_json
+from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import Judged, judge_findings
 from elmo_bench.report.inputs import describe_tasks
 from elmo_bench.report.published import Published, read_published
@@ -320,8 +320,26 @@ def test_perplexity_in_proportion_to_before(
     (one,) = judge(tmp_path, make_family(finding, experiment="table7_perplexity"), "open")
     assert (one.verdict, one.subject) == (verdict, "CoNLL-2003 (NER)")
     assert one.paper["first"]["value"] == 103.2
-    command = "python run.py -m task=ner +experiment=table7_perplexity data=open seed=1,2,3"
+    choice = "data.corpus=wikigold encoder=small seed=2,3" if figures else "seed=1,2,3"
+    command = f"python run.py -m task=ner +experiment=table7_perplexity data=open {choice}"
     assert [str(one) for one in one.commands] == ([] if len(figures) == 3 else [command])
+
+
+def test_the_same_finding_about_two_models_is_two_lines_of_markdown(tmp_path: Path) -> None:
+    for encoder in ("small", "large"):
+        record = perplexity(1, 100.0, 50.0)
+        finetuned = record.finetuned.model_copy(update={"encoder": encoder})
+        write_record(tmp_path / f"{encoder}.json", record.model_copy(update={"finetuned": finetuned}))
+    finding = {
+        "claim": "lower",
+        "tasks": ["ner"],
+        "kind": "perplexity",
+        "direction": "smaller",
+        "test": "seeds",
+    }
+    table = write_findings(judge(tmp_path, make_family(finding), "open"))
+    names = [line.split(" | ")[0] for line in table.splitlines() if "CoNLL" in line]
+    assert names == [f"| CoNLL-2003 (NER): lower (wikigold, {encoder})" for encoder in ("large", "small")]
 
 
 def test_findings_about_one_source_are_left_out_of_others(tmp_path: Path) -> None:
