@@ -4,17 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from statistics import mean
-from typing import Any
 
 from elmo_bench.commands import spell_run
-from elmo_bench.conditions import (
-    choose_encoder,
-    describe_condition,
-    flatten,
-    is_baseline,
-    name_encoders,
-    reduce_elmo,
-)
+from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.cells import marks_of
 from elmo_bench.report.comparison import Run, Seeds, same_examples
@@ -22,6 +14,7 @@ from elmo_bench.report.convergence import MARK, met_cap
 from elmo_bench.report.examples import Confusion, count_confusion, find_cases
 from elmo_bench.report.inputs import MAIN_EXPERIMENT, ReportInputs, ShownTask
 from elmo_bench.report.model import ConditionDetail, Details, Examples, PairDetail, Section, SeedDetail
+from elmo_bench.report.overrides import choose_condition
 from elmo_bench.report.published import GENERATED, code_of
 from elmo_bench.report.svg import Line, Spot, colour_of, draw_dots, draw_lines, linear_axis
 
@@ -169,33 +162,9 @@ def _settings(record: Record) -> Iterator[tuple[str, str]]:
 
 def _command(records: Sequence[Record], task: ShownTask) -> str:
     """The command that makes such runs; settings of the task are those of the installed version."""
-    record = records[0]
-    words = [f"task={record.task}", f"data={record.source}"]
-    if record.corpus != task.defaults.get(record.source) and record.source != GENERATED:
-        words.append(f"data.corpus={record.corpus}")
-    if record.size not in (record.source, GENERATED):
-        words.append(f"size={record.size}")
-    words += _elmo_words(record)
-    data = record.identity["data"]
-    if data["fraction"] != record.config.get("size_fraction", 1.0):
-        words.append(f"data.fraction={data['fraction']:g}")
-    if data.get("limit"):
-        words.append(f"data.limit={data['limit']}")
-    words.append(f"seed={','.join(str(one.seed) for one in records)}")
-    return spell_run(words, sweep=len(records) > 1)
-
-
-def _elmo_words(record: Record) -> Iterator[str]:
-    if is_baseline(record):
-        yield "elmo=none"
-        return
-    yield from choose_encoder(record.encoder or "", record.config.get("encoder"))
-    own = record.config.get("task", {}).get("elmo", {})
-    usual: dict[str, Any] = {"layers": "all", "gamma": "learned", "where": None, **own}
-    known = reduce_elmo(usual)
-    for key, value in record.identity["elmo"].items():
-        if known.get(key, usual.get(key)) != value:
-            yield f"elmo.{key}={str(value).lower() if isinstance(value, bool) else value}"
+    words = choose_condition(records[0], task.defaults.get(records[0].source))
+    seeds = ",".join(str(one.seed) for one in records)
+    return spell_run([*words, f"seed={seeds}"], sweep=len(records) > 1)
 
 
 def _compare(

@@ -15,10 +15,8 @@ from elmo_bench.records import Record
 from elmo_bench.report.baseline import (
     at_any_rate,
     describe_share,
-    has_words,
     is_whole,
     place_of,
-    prescribed_fraction,
     rate_of,
     setting_at_any_rate,
     share_of,
@@ -26,8 +24,7 @@ from elmo_bench.report.baseline import (
 )
 from elmo_bench.report.convergence import spell_capped
 from elmo_bench.report.differences import distinguish
-from elmo_bench.report.published import GENERATED, block_of
-from elmo_bench.report.side_by_side import reads_one_layer
+from elmo_bench.report.overrides import choose_condition
 
 
 @dataclass(frozen=True)
@@ -62,9 +59,8 @@ class Tried:
     @property
     def command(self) -> str:
         """The command of the runs with the best rate, whose test scores are then reported."""
-        record = self.first
-        words = [f"task={record.task}", f"data={record.source}", *_how_chosen(record)]
-        return spell_run([*words, f"task.training.optimiser.lr={self.best:g}", "seed=1,2,3"], sweep=True)
+        rate = f"task.training.optimiser.lr={self.best:g}"
+        return spell_run([*choose_condition(self.first), rate, "seed=1,2,3"], sweep=True)
 
     def remarks(self) -> list[str]:
         """What makes the choice doubtful."""
@@ -76,29 +72,6 @@ class Tried:
         if capped := spell_capped(self.runs[self.best].values()):
             found.append(f"at the best rate: {capped}")
         return found
-
-
-def _how_chosen(record: Record) -> list[str]:
-    """The overrides that choose corpus, size, share of the data, encoder and word vectors of a run."""
-    words = []
-    fraction, limit = share_of(record)
-    if record.source != GENERATED:
-        words.append(f"data.corpus={record.corpus}")
-    if record.size == "paper" and record.source != "paper":
-        words.append("size=paper")
-    if fraction != prescribed_fraction(record):
-        words.append(f"data.fraction={fraction:g}")
-    if limit:
-        words.append(f"data.limit={limit}")
-    if is_baseline(record):
-        usual = record.config.get("task", {}).get("words", {}).get("kind")
-        words.append("elmo=none")
-        if usual == "none" and has_words(record):
-            words.append(f"words={record.identity['words']['kind']}")
-    else:
-        words += [*block_of(record).chosen_by, "elmo=paper"]
-        words += ["elmo.layers=each"] if reads_one_layer(record) else []
-    return words
 
 
 @dataclass(frozen=True)

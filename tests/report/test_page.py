@@ -195,7 +195,7 @@ def test_scores_of_labels_are_means_over_the_seeds() -> None:
         ({"elmo": {**ELMO, "layer_norm": True}}, "data=sample encoder=sample elmo.layer_norm=true seed=1,2"),
         (
             {"source": "open", "corpus": "wnut17", "size": "quick"},
-            "data=open data.corpus=wnut17 size=quick encoder=sample seed=1,2",
+            "data=open data.corpus=wnut17 size=quick encoder=sample words=random seed=1,2",
         ),
         (
             {"identity": {"data": {"source": "sample", "fraction": 0.1, "limit": 7}}},

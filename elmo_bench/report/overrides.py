@@ -1,0 +1,65 @@
+"""The overrides that make the runs of a condition, with the other settings as installed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+from elmo_bench.conditions import (
+    ENCODER_CONTEXT,
+    ENCODER_LAYERS,
+    choose_encoder,
+    is_baseline,
+    reduce_elmo,
+)
+from elmo_bench.records import Record
+from elmo_bench.report.baseline import prescribed_fraction, share_of
+from elmo_bench.report.published import GENERATED
+
+# What an identity has among the settings of `elmo`, and a configuration elsewhere.
+ELSEWHERE = {ENCODER_LAYERS: "encoder.layers", ENCODER_CONTEXT: "encoder.context"}
+
+
+def choose_condition(record: Record, usual_corpus: str | None = None) -> list[str]:
+    """The overrides that choose the task of a run, its data, ELMo and word vectors."""
+    words = [f"task={record.task}", f"data={record.source}"]
+    if record.source != GENERATED and record.corpus != usual_corpus:
+        words.append(f"data.corpus={record.corpus}")
+    if record.size not in (record.source, GENERATED):
+        words.append(f"size={record.size}")
+    return [*words, *_choose_elmo(record), *_choose_words(record), *_choose_share(record)]
+
+
+def _choose_elmo(record: Record) -> Iterator[str]:
+    if is_baseline(record):
+        yield "elmo=none"
+        return
+    yield from choose_encoder(record.encoder or "", record.config.get("encoder"))
+    own = record.config.get("task", {}).get("elmo", {})
+    usual: dict[str, Any] = {"layers": "all", "gamma": "learned", "where": None, **own}
+    known = reduce_elmo(usual)
+    for key, value in record.identity["elmo"].items():
+        if known.get(key, usual.get(key)) != value:
+            yield f"{ELSEWHERE.get(key, f'elmo.{key}')}={_spell(value)}"
+
+
+def _choose_words(record: Record) -> Iterator[str]:
+    """Nothing where a run has the usual word vectors: those of its task, else those of its source."""
+    kind = record.identity["words"]["kind"]
+    of_source = "random" if record.source == GENERATED else "file"
+    usual = record.config.get("task", {}).get("words", {}).get("kind") or of_source
+    if kind != usual:
+        yield f"words={'glove' if kind == 'file' else kind}"
+
+
+def _choose_share(record: Record) -> Iterator[str]:
+    fraction, limit = share_of(record)
+    if fraction != prescribed_fraction(record):
+        yield f"data.fraction={fraction:g}"
+    if limit:
+        yield f"data.limit={limit}"
+
+
+def _spell(value: Any) -> str:
+    """A value as an override has it."""
+    return str(value).lower() if isinstance(value, bool) else str(value).replace(" ", "")
