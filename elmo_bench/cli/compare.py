@@ -30,6 +30,7 @@ EXAMPLE = (
     "  python -m elmo_bench compare results/records/ner/0123abcd4567-s1.json "
     "results/runs/ner/89ab0123cdef-s1 --json"
 )
+ONE_PASS = "both sides are fitted in one pass without chance, so seeds change nothing"
 
 
 def configure(parser: argparse.ArgumentParser) -> None:
@@ -105,7 +106,9 @@ def describe(
         cut = f"{found.capped} of {2 * len(pairs)} runs reached their cap on epochs"
         lines.append(f"{MARK}: {cut}; the gain may be a difference in training speed")
     lines += describe_main(found)
-    power = describe_power(*scores_by_pair(pairs, split, metric), len(pairs), wanted)
+    power = f"unknown: {ONE_PASS}"
+    if not found.one_pass:
+        power = describe_power(*scores_by_pair(pairs, split, metric), len(pairs), wanted)
     return [*lines, f"power          {power}", *describe_tests(found)]
 
 
@@ -141,7 +144,7 @@ def describe_tests(found: Comparison) -> list[str]:
     else:
         reason = f"it needs {SEEDS_NEEDED} seeds, there are {len(found.seeds)}"
         if found.one_pass:
-            reason = "both sides are fitted in one pass without chance, so seeds change nothing"
+            reason = ONE_PASS
         lines.append(f"over seeds     no interval: {reason}")
     if found.sign_flip is not None:
         lines.append(f"               sign-flip p {spell_p(found.sign_flip)}")
@@ -179,16 +182,19 @@ def as_json(
         ],
         **asdict(found),
         "mcnemar": found.mcnemar,
-        "power": power_as_json(pairs, split, metric, found.gain if wanted is None else wanted),
+        "power": power_as_json(pairs, found, split, metric, wanted),
         "warnings": problems,
     }
 
 
-def power_as_json(pairs: Pairs, split: str, metric: str, gain: float) -> dict[str, Any] | None:
+def power_as_json(
+    pairs: Pairs, found: Comparison, split: str, metric: str, wanted: float | None
+) -> dict[str, Any] | None:
     """The gain that these seeds can detect, and how many seeds a gain needs; unknown for one pair."""
     deviation = deviation_of_gain(*scores_by_pair(pairs, split, metric))
-    if deviation is None:
+    if deviation is None or found.one_pass:
         return None
+    gain = found.gain if wanted is None else wanted
     return {
         "deviation": deviation,
         "detectable_gain": detectable_gain(deviation, len(pairs)),

@@ -8,13 +8,15 @@ from pathlib import Path
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record, read_record
 from elmo_bench.report.baseline import baseline_of
+from elmo_bench.report.convergence import is_one_pass
 from elmo_bench.report.power import describe_power, deviation_of_gain
 from elmo_bench.sweep.plan import Plan
 
 
 def describe_seeds(plan: Plan) -> list[str]:
     """One line for every condition with ELMo whose spread is known."""
-    records = [read_record(job.target.record) for job in plan.done if job.target]
+    done = [read_record(job.target.record) for job in plan.done if job.target]
+    records = [record for record in done if not is_one_pass(record)]  # of others, seeds change nothing
     names = name_encoders(records)
     lines = []
     for condition, runs in _by_condition(records).items():

@@ -95,7 +95,10 @@ def test_seeds_of_runs_without_chance_are_no_evidence(tmp_path: Path, capsys: An
     assert code == 0
     assert "(bootstrap over examples)" in out
     assert "over seeds     no interval: both sides are fitted in one pass without chance" in out
+    assert "power          unknown: both sides are fitted in one pass without chance" in out
     assert "sign-flip" not in out
+    _, out, _ = compare(capsys, tmp_path / "20" / "pos", run.counts.parent, "--json")
+    assert json.loads(out)["power"] is None
 
 
 def test_a_run_that_was_set_aside_is_not_compared(

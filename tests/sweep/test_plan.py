@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from elmo_bench.hashing import hash_file, hash_files, hash_value
-from elmo_bench.records import write_record
+from elmo_bench.records import Record, write_record
 from elmo_bench.report.power import seeds_for
 from elmo_bench.sweep import gpus as slots
 from elmo_bench.sweep import outcomes
@@ -220,17 +220,23 @@ def test_each_process_of_a_sweep_has_a_gpu_of_its_own(
     assert slots.take_gpu(0, tmp_path) is None
 
 
+def plan_finished(directory: Path, records: list[Record]) -> list[PlannedJob]:
+    """The jobs of runs that are done."""
+    done = []
+    for record in records:
+        path = directory / f"{record.condition}-s{record.seed}" / "result.json"
+        write_record(path, record)
+        done.append(PlannedJob([], Target(str(path.parent), path, True, record.task, None)))
+    return done
+
+
 def test_a_plan_says_how_many_seeds_a_gain_needs(tmp_path: Path) -> None:
     records = [
         make_record("ner", seed, right, elmo)
         for elmo, rights in ((NONE, (20, 22, 21)), (ELMO, (24, 27, 25)))
         for seed, right in enumerate(rights, start=1)
     ]
-    done = []
-    for record in records:
-        path = tmp_path / f"{record.condition}-s{record.seed}" / "result.json"
-        write_record(path, record)
-        done.append(PlannedJob([], Target(str(path.parent), path, True, "ner", None)))
+    done = plan_finished(tmp_path, records)
     fourth = tmp_path / f"{records[-1].condition}-s4" / "result.json"
     plan = Plan((*done, PlannedJob([], Target(str(fourth.parent), fourth, False, "ner", None))), 0)
     (line,) = describe_seeds(plan)
@@ -240,3 +246,12 @@ def test_a_plan_says_how_many_seeds_a_gain_needs(tmp_path: Path) -> None:
     )
     assert line.endswith(f"a gain of 10.83 needs {seeds_for(32.5 / 3, 2.5 / 3**0.5)} seeds")
     assert describe_seeds(Plan(tuple(done[:3]), 0)) == []
+
+
+def test_a_plan_says_nothing_of_seeds_that_change_nothing(tmp_path: Path) -> None:
+    records = [
+        make_record("wsd", seed, right, elmo, stopped="one pass")
+        for elmo, right in ((NONE, 20), (ELMO, 24))
+        for seed in (1, 2)
+    ]
+    assert describe_seeds(Plan(tuple(plan_finished(tmp_path, records)), 0)) == []
