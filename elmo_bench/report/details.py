@@ -1,4 +1,4 @@
-"""What a cell opens to: the runs of one condition, or of the two that a gain compares."""
+"""What a cell links to: the runs of one condition, or of the two that a gain compares."""
 
 from __future__ import annotations
 

@@ -154,7 +154,7 @@ class SeedDetail:
 
 @dataclass(frozen=True)
 class ConditionDetail:
-    """What a cell opens to: the runs of one condition."""
+    """What a cell links to: the runs of one condition."""
 
     condition: str
     task: str
@@ -183,7 +183,7 @@ class Examples:
 
 @dataclass(frozen=True)
 class PairDetail:
-    """What a gain opens to: its two conditions, seed by seed."""
+    """What a gain links to: its two conditions, seed by seed."""
 
     title: str
     before: str
@@ -198,7 +198,7 @@ class PairDetail:
 
 @dataclass(frozen=True)
 class Details:
-    """What the cells of a report open to."""
+    """What the cells of a report link to."""
 
     conditions: tuple[ConditionDetail, ...] = ()
     pairs: tuple[PairDetail, ...] = ()

@@ -335,7 +335,7 @@ def training_text(task_name: str, corpus_name: str, paths: PathsConfig, log: Log
 
 
 def find_vectors(question: Question, setting: Setting) -> Path | None:
-    """The file of static vectors: the one that was named, else the usual one where it is there."""
+    """The file of word vectors: the one that was named, else the usual one where it is there."""
     if question.vectors is not None and not question.vectors.is_file():
         raise DataMissingError(f"{question.vectors}: no such file; expected GloVe-like word vectors")
     usual = setting.words.file

@@ -34,7 +34,7 @@ def parts(report: Report, name: str) -> tuple[Part, ...]:
 
 
 def detail(directory: Path, **changes: Any) -> ConditionDetail:
-    """What the runs of one condition open to."""
+    """The details of the runs of one condition."""
     elmo = changes.pop("elmo", ELMO)
     for seed in (1, 2):
         publish(directory, make_record("ner", seed, 30, elmo, **changes), 30)
