@@ -9,8 +9,9 @@ from elmo_bench.commands import spell_run
 from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.cells import marks_of
-from elmo_bench.report.comparison import Run, Seeds, same_examples
+from elmo_bench.report.comparison import Run, Seeds, pair_seeds, same_examples
 from elmo_bench.report.convergence import MARK, met_cap
+from elmo_bench.report.differences import distinguish, shorten
 from elmo_bench.report.examples import Confusion, count_confusion, find_cases
 from elmo_bench.report.inputs import MAIN_EXPERIMENT, ReportInputs, ShownTask
 from elmo_bench.report.model import ConditionDetail, Details, Examples, PairDetail, Section, SeedDetail
@@ -20,7 +21,6 @@ from elmo_bench.report.svg import Line, Spot, colour_of, draw_dots, draw_lines, 
 
 SPLITS = ("dev", "test")
 LABEL = ":"  # between a score and the label that it is of
-FINGERPRINT = 12  # digits shown of a hash
 UNREAD = ("data_sha256", "numerics", "task_version", "debug")  # of an identity: no settings
 ENDS = {"patience": "patience", "cap": f"cap: {MARK}", "one pass": "one pass", None: "patience"}
 
@@ -156,8 +156,7 @@ def _settings(record: Record) -> Iterator[tuple[str, str]]:
     """Everything that decides the numbers, as the record has it."""
     for key, value in flatten({key: part for key, part in record.identity.items() if key not in UNREAD}):
         if value is not None:
-            text = str(value)
-            yield key, text[:FINGERPRINT] if len(text) == 64 else text
+            yield key, shorten(value)
 
 
 def _command(records: Sequence[Record], task: ShownTask) -> str:
@@ -171,17 +170,17 @@ def _compare(
     before: Seeds, after: Seeds, names: Mapping[str, str], inputs: ReportInputs, is_main: bool
 ) -> PairDetail | None:
     """Both conditions seed by seed; nothing where they share no seed."""
-    shared = sorted(before.keys() & after.keys())
-    if not shared:
+    pairs = pair_seeds(before, after)
+    if not pairs:
         return None
-    first, second = ([side[seed].record for seed in shared] for side in (before, after))
+    first, second = ([run.record for run in side] for side in zip(*pairs, strict=True))
     rows = [("seed", *(f"{split} {what}" for split in SPLITS for what in ("before", "after", "gain")))]
-    for seed, one, other in zip(shared, first, second, strict=True):
+    for one, other in zip(first, second, strict=True):
         cells = []
         for split in SPLITS:
             scores = [record.scores[split][record.metric] for record in (one, other)]
             cells += [f"{scores[0]:.2f}", f"{scores[1]:.2f}", f"{scores[1] - scores[0]:+.2f}"]
-        rows.append((str(seed), *cells))
+        rows.append((str(one.seed), *cells))
     sides = ("before", first, 1), ("after", second, 2)
     dots = [
         (name, colour, [record.scores["test"][record.metric] for record in records])
@@ -189,11 +188,14 @@ def _compare(
     ]
     metric = first[0].metric
     record, other = first[0], second[0]
+    described = [describe_condition(one, names) for one in (record, other)]
+    said_before, said_after = distinguish(described, [record, other])
     return PairDetail(
         f"{inputs.tasks[record.task].title} on {record.corpus}, seed by seed",
         record.condition,
         other.condition,
-        *tell_apart(record, other, names),
+        said_before,
+        said_after,
         draw_dots("Test scores of both conditions by seed", dots, f"test {metric}"),
         tuple(rows),
         _find_examples(before, after, inputs) if is_main else None,
@@ -201,28 +203,15 @@ def _compare(
     )
 
 
-def tell_apart(first: Record, second: Record, names: Mapping[str, str]) -> tuple[str, str]:
-    """Two conditions in words; where these are the same, with the settings in which they differ."""
-    words = [describe_condition(record, names) for record in (first, second)]
-    if words[0] == words[1]:
-        settings = [dict(_settings(record)) for record in (first, second)]
-        differ = [key for key in settings[0] | settings[1] if settings[0].get(key) != settings[1].get(key)]
-        words = [
-            ", ".join([said, *(f"{key} {own[key]}" for key in differ if key in own)])
-            for said, own in zip(words, settings, strict=True)
-        ]
-    return words[0], words[1]
-
-
 def _find_examples(before: Seeds, after: Seeds, inputs: ReportInputs) -> Examples | None:
     """The cases of the first seed with answers at hand; only the generated world's text is ours to show."""
-    for seed in sorted(before.keys() & after.keys()):
-        first, second = inputs.answers(before[seed]), inputs.answers(after[seed])
-        if first and second and same_examples(before[seed].record, after[seed].record, "test"):
+    for one, other in pair_seeds(before, after):
+        first, second = inputs.answers(one), inputs.answers(other)
+        if first and second and same_examples(one.record, other.record, "test"):
             cases = [
                 find_cases(right.examples, wrong.examples)
                 for right, wrong in ((first, second), (second, first))
             ]
-            has_text = before[seed].record.source == GENERATED
-            return Examples(seed, tuple(cases[0]), tuple(cases[1]), has_text)
+            has_text = one.record.source == GENERATED
+            return Examples(one.seed, tuple(cases[0]), tuple(cases[1]), has_text)
     return None

@@ -16,7 +16,7 @@ def differing(first: Any, second: Any, prefix: str = "") -> Iterator[str]:
         for key in sorted(first.keys() | second.keys()):
             yield from differing(first.get(key), second.get(key), f"{prefix}.{key}" if prefix else key)
     elif first != second:
-        yield f"{prefix} {_short(first)} / {_short(second)}"
+        yield f"{prefix} {shorten(first)} / {shorten(second)}"
 
 
 def distinguish(names: Sequence[str], records: Sequence[Record]) -> list[str]:
@@ -32,11 +32,12 @@ def distinguish(names: Sequence[str], records: Sequence[Record]) -> list[str]:
 
 
 def _own_values(identity: dict[str, Any], others: Sequence[dict[str, Any]]) -> Iterator[str]:
-    for key in sorted({key for other in others for key in other}):
-        if any(other.get(key) != identity.get(key) for other in others):
-            yield f"{key}={_short(identity.get(key))}"
+    for key, value in sorted(identity.items()):
+        if value is not None and any(other.get(key) != value for other in others):
+            yield f"{key}={shorten(value)}"
 
 
-def _short(value: Any) -> str:
+def shorten(value: Any) -> str:
+    """A value in words; of a hash the first digits."""
     text = "none" if value is None else str(value)
     return text[:12] if len(text) == 64 else text

@@ -12,7 +12,7 @@ from elmo_bench.catalog import list_findings
 from elmo_bench.report.chapters import Part, divide
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.detail_pages import write_details
-from elmo_bench.report.details import build_details, conditions_of, tabulate_scores, tell_apart
+from elmo_bench.report.details import build_details, conditions_of, tabulate_scores
 from elmo_bench.report.formats import write_markdown
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, ConditionDetail, Report
@@ -128,18 +128,6 @@ def test_a_cell_hides_what_it_is_sorted_by_only_where_its_text_does_not_say_it(
     cell: Cell, hidden: str | None
 ) -> None:
     assert hidden_value(cell) == hidden
-
-
-def test_two_conditions_of_the_same_words_are_told_apart_by_their_settings() -> None:
-    random = {"kind": "random", "dim": 50}
-    records = [
-        make_record("ner", 1, 20, ELMO, identity={"words": words}) for words in ({"kind": "none"}, random)
-    ]
-    first, second = tell_apart(*records, {})
-    assert first.endswith(", words.kind none")
-    assert second == first.replace("words.kind none", "words.kind random, words.dim 50")
-    baseline = make_record("ner", 1, 20, NONE)
-    assert tell_apart(baseline, records[1], {})[0] == "without ELMo"
 
 
 def test_a_remark_is_said_in_full_once() -> None:
