@@ -111,7 +111,7 @@ def measure(options: argparse.Namespace, directory: Path) -> None:
     file.parent.mkdir(parents=True)
     file.write_text(ENCODER)
     add_directory(directory / "conf")
-    words = [
+    defaults = [
         f"task={options.task}",
         "data=open",
         "encoder=random_projection",
@@ -121,9 +121,8 @@ def measure(options: argparse.Namespace, directory: Path) -> None:
         f"task.training.epochs={options.epochs}",
         f"paths.runs={directory}/runs",
         f"paths.cache={directory}/cache",
-        *options.overrides,
     ]
-    config = read_config(RunConfig, compose(words))
+    config = read_config(RunConfig, compose(options.overrides, defaults=defaults))
     again = config.model_copy(update={"force": True})
     for title, chosen in (("fill and train", config), ("train", again)):
         with PeakMemory() as memory:
