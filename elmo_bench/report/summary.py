@@ -11,7 +11,7 @@ from typing import Any
 
 from elmo_bench.conditions import describe_condition, flatten, name_encoders
 from elmo_bench.records import Record
-from elmo_bench.report.baseline import baseline_of, has_words, rate_of
+from elmo_bench.report.baseline import baseline_of, describe_share, has_words, rate_of, share_of
 from elmo_bench.report.cells import LEGEND, spell_main, spell_unpaired
 from elmo_bench.report.comparison import Pairs, Referee, Run, Seeds, differences_of, pair_seeds
 from elmo_bench.report.convergence import Speed, speed_of, spell_capped
@@ -64,9 +64,9 @@ def _any(seeds: Seeds) -> Record:
 
 def _peculiarities(record: Record, table: Sequence[Record]) -> str:
     """What else sets a condition apart, where the runs of its table differ in it."""
-    said, fraction = "", record.identity["data"]["fraction"]
-    if fraction < max(other.identity["data"]["fraction"] for other in table):
-        said += f", {100 * fraction:g} % of the training data"
+    said = ""
+    if len({share_of(other) for other in table}) > 1:
+        said += "".join(f", {share}" for share in describe_share(record))
     if not has_words(record) and any(map(has_words, table)):
         said += ", no words"
     if len({rate_of(other) for other in table}) > 1:

@@ -32,8 +32,8 @@ def test_a_gain_is_over_the_baseline_of_the_same_share_of_the_data() -> None:
     small = [*runs((8, 8), NONE, **tenth), *runs((12, 12), ELMO, **tenth)]
     table = summarise_records([*small, *runs((20, 20), NONE), *runs((30, 30), ELMO)])
     assert "gain +25.00" in line_with(table, "ELMo (sample)", "75.00")
-    assert "gain +10.00" in line_with(table, "ELMo (sample)", ", 10 % of the training data")
-    assert "gain" not in line_with(table, "without ELMo, 10 % of the training data")
+    assert "gain +10.00" in line_with(table, "ELMo (sample)", ", 10 % of the training set")
+    assert "gain" not in line_with(table, "without ELMo, 10 % of the training set")
     assert len({line.index("dev") for line in table.splitlines()[1:]}) == 1
 
 
