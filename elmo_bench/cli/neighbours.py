@@ -25,6 +25,7 @@ EXAMPLE = (
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --id d004.s017 d006.s056\n"
     "  python -m elmo_bench neighbours play --corpus wsd/semcor --encoder words      # word vectors alone"
 )
+USUAL_ENCODER = "small"
 AROUND = 14  # tokens shown on each side
 
 
@@ -36,7 +37,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
         required=True,
         help="a file of one tokenised sentence per line, plain or .gz; TASK or TASK/CORPUS; or world",
     )
-    parser.add_argument("--encoder", default="small", help="as for `python run.py` (default: %(default)s)")
+    parser.add_argument("--encoder", help=f"as for `python run.py` (default: {USUAL_ENCODER})")
     parser.add_argument("--vectors", type=Path, metavar="FILE", help="word vectors (default: GloVe)")
     parser.add_argument("--sentence", help="ask about this sentence, its tokens separated by blanks")
     parser.add_argument(
@@ -92,7 +93,8 @@ def run(arguments: argparse.Namespace) -> None:
         count=arguments.count,
         candidates=arguments.candidates,
     )
-    values = compose(arguments.overrides, "neighbours", [f"encoder={arguments.encoder}"])
+    chosen = [f"encoder={arguments.encoder}"] if arguments.encoder else []
+    values = compose([*chosen, *arguments.overrides], "neighbours", [f"encoder={USUAL_ENCODER}"])
     setting = Setting.of(values)
     prepared = prepare(question, setting, log_to_stderr)
     path = prepared.place(setting.paths.records) if arguments.record else None

@@ -265,6 +265,7 @@ def test_published_runs_are_read_as_before() -> None:
         (["--count", "0"], 2, "at least 1"),
         (["--vectors", "absent"], 3, "absent: no such file"),
         (["--encoder", "wordz"], 2, "did you mean 'words'?"),
+        (["encoder=small"], 2, "encoder=words encoder=small: expected one of them"),
     ],
 )
 def test_what_does_not_fit_is_named(
