@@ -20,7 +20,8 @@ TESTS, PASSES = "p", "Updates to pass"  # columns: the tests, and the speed of l
 EXAMPLES_ALONE = "(examples)"
 LEGEND = (
     "[low, high]: 95 % interval of the gain, by a bootstrap over seeds and test examples; "
-    f"{EXAMPLES_ALONE}: over test examples alone, with fewer than {SEEDS_NEEDED} seeds"
+    f"{EXAMPLES_ALONE}: over test examples alone, with fewer than {SEEDS_NEEDED} seeds or runs without "
+    "chance"
 )
 Row = tuple[Cell, ...]
 

@@ -17,9 +17,9 @@ from elmo_bench.report.svg import linear_axis
 NAME, TITLE = "gains", "What ELMo gains"
 ABOUT = (
     "The gain of every encoder over the same run without one, task by task, with its 95 % interval: over "
-    "seeds and test examples, or over examples alone with fewer than three seeds. The hollow mark is the "
-    f"paper's gain, on its own data. {MARK.capitalize()}: a run met its cap on epochs, and the gain may be "
-    "one of speed."
+    "seeds and test examples, or over examples alone with fewer than three seeds or runs without chance. The "
+    f"hollow mark is the paper's gain, on its own data. {MARK.capitalize()}: a run met its cap on epochs, "
+    "and the gain may be one of speed."
 )
 KIND = "encoders"  # of the tables that say which tasks are shown
 

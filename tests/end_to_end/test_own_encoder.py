@@ -98,17 +98,17 @@ def root(world: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
     return copy_cache(world, tmp_path_factory.mktemp("runs"))
 
 
-def words_of(root: Path, *overrides: str) -> list[str]:
-    tiny = ["trainer.threads=1", "task.training.epochs=2", *places(root)]
+def words_of(root: Path, *overrides: str, **elsewhere: Path) -> list[str]:
+    tiny = ["trainer.threads=1", "task.training.epochs=2", *places(root, **elsewhere)]
     return ["task=pos", "encoder=letters", *tiny, *overrides]
 
 
-def config_of(root: Path, *overrides: str) -> RunConfig:
-    return read_config(RunConfig, compose(words_of(root, *overrides)))
+def config_of(root: Path, *overrides: str, **elsewhere: Path) -> RunConfig:
+    return read_config(RunConfig, compose(words_of(root, *overrides, **elsewhere)))
 
 
-def finished(root: Path, *overrides: str) -> Outcome:
-    return run_job(config_of(root, *overrides), lambda message: None)
+def finished(root: Path, *overrides: str, **elsewhere: Path) -> Outcome:
+    return run_job(config_of(root, *overrides, **elsewhere), lambda message: None)
 
 
 def module() -> Any:
@@ -158,12 +158,11 @@ def test_an_interrupted_run_resumes(root: Path, tmp_path: Path, monkeypatch: pyt
         save(self, *arguments)
         raise RuntimeError("stopped")
 
-    elsewhere = f"paths.runs={tmp_path}"
     with monkeypatch.context() as patched, pytest.raises(RuntimeError, match="stopped"):
         patched.setattr(fitting.CheckpointDirectory, "save", save_and_stop)
-        finished(root, elsewhere)
+        finished(root, runs=tmp_path)
     told: list[str] = []
-    resumed = run_job(config_of(root, elsewhere), told.append)
+    resumed = run_job(config_of(root, runs=tmp_path), told.append)
     assert any("step-" in line for line in told)
     assert resumed.record.hashes == whole.record.hashes
 
