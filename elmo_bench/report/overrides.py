@@ -34,7 +34,10 @@ def _choose_elmo(record: Record) -> Iterator[str]:
     if is_baseline(record):
         yield "elmo=none"
         return
-    yield from choose_encoder(record.encoder or "", record.config.get("encoder"))
+    known_by = record.tuned.finetuned.encoder if record.tuned else record.encoder or ""
+    yield from choose_encoder(known_by, record.config.get("encoder"))
+    if record.tuned:
+        yield "tuning=task"
     own = record.config.get("task", {}).get("elmo", {})
     usual: dict[str, Any] = {"layers": "all", "gamma": "learned", "where": None, **own}
     known = reduce_elmo(usual)

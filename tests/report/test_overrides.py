@@ -30,12 +30,13 @@ def test_the_overrides_of_published_conditions_make_them() -> None:
 
 def make_condition(words: list[str]) -> tuple[object, ...]:
     config = run_config(*words)
-    return reduce_elmo(known_elmo(config)), config.words.kind, config.data.fraction
+    return reduce_elmo(known_elmo(config)), config.words.kind, config.data.fraction, config.tuning.text
 
 
 def condition_of(record: Record) -> tuple[object, ...]:
     identity = record.identity
-    return identity["elmo"], identity["words"]["kind"], identity["data"]["fraction"]
+    tuning = "task" if record.tuned else "none"
+    return identity["elmo"], identity["words"]["kind"], identity["data"]["fraction"], tuning
 
 
 @pytest.mark.parametrize(

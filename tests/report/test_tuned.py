@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 
 from elmo_bench.records import Finetuning, TunedEncoder
+from elmo_bench.report.overrides import choose_condition
 from tests.report.test_report import build, row, table
 from tests.support.report_records import ELMO, NONE, make_record, publish
 
@@ -47,6 +48,11 @@ def test_no_other_row_shows_it(records: Path) -> None:
     report = build(records)
     assert row(table(report, "table1"), "SNLI", "+ ELMo")["Here"].value == 60.0
     assert not any(section.name == "further" for section in report.sections)
+
+
+def test_its_command_fine_tunes_the_encoder_that_it_was() -> None:
+    record = make_record("snli", 1, 28, ELMO, **CHANGED)
+    assert choose_condition(record) == ["task=snli", "data=sample", "encoder=sample", "tuning=task"]
 
 
 def test_without_runs_of_the_encoder_it_was_it_has_a_table_of_its_own(tmp_path: Path) -> None:
