@@ -23,6 +23,7 @@ import pytest
 from elmo_bench.cli.embed import choose_overrides
 from elmo_bench.cli.main import COMMANDS as CLI
 from elmo_bench.cli.main import read_command
+from elmo_bench.cli.neighbours import USUAL_ENCODER
 from elmo_bench.cli.scale import DEFAULTS
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.directories import add_directory
@@ -181,7 +182,7 @@ def accept_command(composer: Composer, name: str, words: Sequence[str]) -> None:
     elif name == "embed":
         composer.values("encode", choose_overrides(found))
     elif name == "neighbours":
-        composer.values("neighbours", [f"encoder={found.encoder}", *overrides])
+        composer.values("neighbours", [f"encoder={found.encoder or USUAL_ENCODER}", *overrides])
     elif name == "scale":
         composer.values("pretrain", [*DEFAULTS, *overrides])
     elif overrides:
