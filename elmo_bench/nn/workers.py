@@ -12,11 +12,16 @@ import torch
 Result = TypeVar("Result")
 
 
+def count_workers(device: torch.device) -> int:
+    """How many threads share the work on a device: two where PyTorch may use several."""
+    return 2 if device.type == "cpu" and torch.get_num_threads() > 1 else 1
+
+
 @contextmanager
 def two_workers(device: torch.device) -> Iterator[Executor | None]:
     """Two threads that share PyTorch's thread count between them, or none if there is only one thread."""
     threads = torch.get_num_threads()
-    if device.type != "cpu" or threads < 2:
+    if count_workers(device) == 1:
         yield None
         return
     try:

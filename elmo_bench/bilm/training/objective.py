@@ -15,7 +15,7 @@ from torch import Tensor, nn
 from torch.autograd.function import once_differentiable
 
 from elmo_bench.bilm.training.arithmetic import PLAIN, Arithmetic
-from elmo_bench.nn.workers import run_side_by_side
+from elmo_bench.nn.workers import count_workers, run_side_by_side
 
 POSITIONS_PER_CHUNK = 256  # logits of a chunk stay in the cache and are never all in memory
 WORDS_PER_BLOCK = 4096
@@ -194,7 +194,7 @@ class _CrossEntropy(torch.autograd.Function):
             return sums
 
         starts = range(0, len(outputs), POSITIONS_PER_CHUNK)
-        parts = min(2, torch.get_num_threads())
+        parts = count_workers(outputs.device)
         runs = [partial(run, starts[part::parts]) for part in range(parts)]
         sums, *others = run_side_by_side(runs, outputs.device)
         for other in others:

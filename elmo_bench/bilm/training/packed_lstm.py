@@ -80,7 +80,7 @@ def run_layers_packed(
     directions: Sequence[Direction[ProjectedLstm, State]], arithmetic: Arithmetic = PLAIN
 ) -> list[tuple[Tensor, State]]:
     """Every direction's outputs (tokens, dim), and the detached state after its last step."""
-    settings, weights = [], []
+    settings, given = [], []
     for direction in directions:
         layer, counts = direction.module, direction.counts
         starts = accumulate(counts, initial=0)
@@ -88,7 +88,7 @@ def run_layers_packed(
         state = layer.zero_state(counts[0]) if direction.state is None else direction.state
         keeps = torch.is_grad_enabled()
         settings.append(_Setting(steps, state, layer.cell_clip, layer.projection_clip, arithmetic, keeps))
-        weights.append(
+        given.append(
             _Given(
                 direction.inputs,
                 layer.input_weight,
@@ -97,7 +97,7 @@ def run_layers_packed(
                 layer.projection_weight,
             )
         )
-    flat = [tensor for given in weights for tensor in given]
+    flat = [tensor for one in given for tensor in one]
     results = _PackedRecurrence.apply(settings, *flat)  # type: ignore[no-untyped-call]
     return [
         (outputs, (outputs[setting.steps[-1]].detach(), cell))
