@@ -57,7 +57,7 @@ CSV_COLUMNS = (
 
 
 def write_csv(report: Report) -> str:
-    """tables.csv: one line per cell, with the numbers in full and the runs they are from."""
+    """tables.csv: one line per cell with content, with the numbers in full and the runs they are from."""
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(CSV_COLUMNS)
@@ -73,6 +73,8 @@ def _csv_lines(table: Table, number: int, row: Sequence[Cell]) -> Iterator[list[
     names = dict(zip(table.heads, (cell.text for cell in row), strict=False))
     heading = (table.name, table.block, number, names.get("task", ""), names.get("system", ""))
     for column, cell in zip(table.columns[first:], row[first:], strict=True):
+        if cell == NOTHING:
+            continue
         texts = (*heading, column, cell.kind, cell.text)
         numbers = ["" if one is None else repr(one) for one in (cell.value, cell.deviation, cell.count)]
         lists = [" ".join(cell.marks), " ".join(cell.runs)]
