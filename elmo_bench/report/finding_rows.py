@@ -197,15 +197,16 @@ def write_findings(judged: Sequence[Judged]) -> str:
         "| finding | paper | here | effect | interval | seeds | verdict |",
         "|---|---|---|---|---|---|---|",
     ]
-    shown = [one for one in judged if one.effect is not None]
-    named = Counter((one.subject, one.config.claim) for one in shown)
-    for one in shown:
+    named = Counter((one.subject, one.config.claim) for one in judged if one.effect)
+    for one in judged:
+        if one.effect is None:
+            continue
         setting = f" ({one.setting})" if named[one.subject, one.config.claim] > 1 else ""
         cells = (
             f"{one.subject}: {one.config.claim}{setting}",
             ", ".join(paper_cell(one).printed),
             spell_levels(one),
-            spell_effect(one.config.kind, one.effect.value) if one.effect else "",
+            spell_effect(one.config.kind, one.effect.value),
             spell_bounds(one),
             str(one.seeds),
             f"**{one.verdict}**",
