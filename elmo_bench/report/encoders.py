@@ -36,6 +36,7 @@ from elmo_bench.report.statistics import spread
 from elmo_bench.report.tables import UNTESTED, compare_cells
 
 NONE = "none"  # the row without an encoder
+TRAINED = "trained on this task's labels"  # the mark of a gain that does not measure an encoder
 COST = ("Parameters", "Layers x dim", "Bytes per token", "Tokens per second")
 DETAILS = ("Task", "Encoder", "Here", "Dev chose", "Gain", "95 % interval", TESTS, PASSES)
 ABOUT_COST = (
@@ -55,6 +56,7 @@ class Entry:
     before: Seeds  # the baseline
     gain: Comparison | None
     choice: str
+    marks: tuple[str, ...] = ()  # of the encoder on this task, whatever its runs
 
     @property
     def pairs(self) -> Pairs:
@@ -66,7 +68,7 @@ def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Secti
     """Per source and size an overview with the cost, and every gain with its tests."""
     tables: list[Table] = []
     for field in find_fields(inputs, table.tasks):
-        entries = find_entries(field, table.split, inputs)
+        entries = find_entries(field, table, inputs)
         tables.append(_overview(name, table, field, entries, inputs))
         tables.append(_details(name, table, field, entries, inputs))
     empty = (build_nothing(name, table.title),)
@@ -77,22 +79,24 @@ Entries = dict[str, list[Entry]]
 """By encoder, in the order of the columns."""
 
 
-def find_entries(field: Field, split: str, inputs: ReportInputs) -> Entries:
+def find_entries(field: Field, table: TableConfig, inputs: ReportInputs) -> Entries:
     """Every encoder on every task of a field; the first is the run without one."""
     return {
-        encoder: [_entry(column, encoder, split, inputs) for column in field.columns]
+        encoder: [_entry(column, encoder, table, inputs) for column in field.columns]
         for encoder in (NO_ENCODER, *field.names)
     }
 
 
-def _entry(column: Column, encoder: str, split: str, inputs: ReportInputs) -> Entry:
+def _entry(column: Column, encoder: str, table: TableConfig, inputs: ReportInputs) -> Entry:
     before = column.baseline()
     if encoder == NO_ENCODER:
         return Entry(column, encoder, before, {}, None, _choice(column, encoder, before))
     seeds = column.choose(encoder, column.usual)
-    metric = next((run.record.metric for run in seeds.values()), "")
-    gain = inputs.referee.compare(before, seeds, split, metric)
-    return Entry(column, encoder, seeds, before, gain, _choice(column, encoder, seeds))
+    record = next((run.record for run in seeds.values()), None)
+    gain = inputs.referee.compare(before, seeds, table.split, record.metric) if record else None
+    is_trained = record is not None and record.task in table.trained_on.get(record.encoder or "", ())
+    marks = (TRAINED,) if is_trained else ()
+    return Entry(column, encoder, seeds, before, gain, _choice(column, encoder, seeds), marks)
 
 
 def _choice(column: Column, encoder: str, chosen: Seeds) -> str:
@@ -155,12 +159,13 @@ def _cell(entry: Entry, split: str) -> Cell:
     interval = [spell_main(entry.gain.main)] if entry.gain.main else []
     unpaired = spell_unpaired(len(entry.pairs), entry.seeds)
     score = (spell_spread(found), f"n = {found.count}")
+    capped = marks_of(run.record for run in [*runs, *(before for before, _ in entry.pairs)])
     return Cell(
         (f"{entry.gain.gain:+.2f}", *interval, *unpaired, *score, *choice),
         "score",
         entry.gain.gain,
         count=len(entry.pairs),
-        marks=marks_of(run.record for run in [*runs, *(before for before, _ in entry.pairs)]),
+        marks=(*capped, *entry.marks),
         runs=name_pairs(entry.pairs),
     )
 
@@ -229,4 +234,5 @@ def _detail(entry: Entry, field: Field, split: str, inputs: ReportInputs) -> tup
     cells = (*heading, score_cell(runs, split), text(entry.choice) if entry.choice else NOTHING)
     if entry.gain is None:
         return (*cells, *UNTESTED)
-    return (*cells, *compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric))
+    gain, *tests = compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric)
+    return (*cells, replace(gain, marks=(*gain.marks, *entry.marks)), *tests)

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 from elmo_bench.config import TableConfig
 from elmo_bench.report.cells import name_pairs, printed_gain
 from elmo_bench.report.convergence import MARK
-from elmo_bench.report.encoders import Entries, Entry, find_entries
+from elmo_bench.report.encoders import TRAINED, Entries, Entry, find_entries
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Forest, Gain, Gains, Place, Section
 from elmo_bench.report.paper import lookup
@@ -19,7 +19,7 @@ ABOUT = (
     "The gain of every encoder over the same run without one, task by task, with its 95 % interval: over "
     "seeds and test examples, or over examples alone with fewer than three seeds or runs without chance. The "
     f"hollow mark is the paper's gain, on its own data. {MARK.capitalize()}: a run met its cap on epochs, "
-    "and the gain may be one of speed."
+    f"and the gain may be one of speed. {TRAINED.capitalize()}: the gain does not measure the encoder."
 )
 KIND = "encoders"  # of the tables that say which tasks are shown
 
@@ -35,7 +35,7 @@ def build_gains(inputs: ReportInputs) -> Section | None:
 
 def _forests(table: TableConfig, inputs: ReportInputs) -> Iterator[Forest]:
     for field in find_fields(inputs, table.tasks):
-        entries = find_entries(field, table.split, inputs)
+        entries = find_entries(field, table, inputs)
         if groups := tuple(_groups(table, field, entries, inputs)):
             gains = [gain for group in groups for gain in group.gains]
             ends = [end for gain in gains for end in (gain.value, *(gain.interval or ()))]
@@ -64,7 +64,7 @@ def _gain(encoder: str, entry: Entry) -> Gain:
         entry.gain.gain,
         (main.low, main.high) if main else None,
         len(entry.gain.seeds),
-        (MARK,) if entry.gain.capped else (),
+        (*((MARK,) if entry.gain.capped else ()), *entry.marks),
         name_pairs(entry.pairs),
     )
 

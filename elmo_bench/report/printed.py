@@ -11,7 +11,8 @@ from typing import Any
 
 from elmo_bench.extras import import_extra
 from elmo_bench.files import write_atomically
-from elmo_bench.report.convergence import SIGN
+from elmo_bench.report.convergence import MARK, SIGN
+from elmo_bench.report.encoders import TRAINED
 from elmo_bench.report.figures import EXPLANATION
 from elmo_bench.report.labels import name_apart
 from elmo_bench.report.model import Figure, Forest, Gain, Report
@@ -36,6 +37,8 @@ STYLE = {
     "pdf.fonttype": 42,  # letters stay letters, which publishers ask for
     "svg.hashsalt": "elmo_bench",  # the same report makes the same bytes
 }
+SIGNS = {MARK: SIGN, TRAINED: "§"}
+MEANINGS = {SIGN: EXPLANATION, SIGNS[TRAINED]: TRAINED}
 NO_DATE = {"svg": {"Date": None}, "pdf": {"CreationDate": None}}
 
 
@@ -149,7 +152,7 @@ def draw_heat_map(heat: HeatMap) -> Any:
 
 
 def draw_forest(forest: Forest) -> Any:
-    """Gains with their intervals on one axis; hollow: the paper's own (square), or not converged (round)."""
+    """Gains with their intervals on one axis; hollow: the paper's own (square), or marked (round)."""
     rows = list(rows_of(forest))
     canvas, axes = make_canvas(0.6 + ROW * len(rows))
     names = []
@@ -179,17 +182,18 @@ def draw_forest(forest: Forest) -> Any:
 
 
 def rows_of(forest: Forest) -> Iterator[tuple[str, Gain | None]]:
-    """The headings and the gains of a forest plot from above, with the sign of those not converged."""
+    """The headings and the gains of a forest plot from above, with the signs of their marks."""
     for group in forest.groups:
         yield f"{group.task} ({group.corpus})" if group.corpus else group.task, None
         for gain in group.gains:
-            yield f"{gain.encoder} {SIGN}" if gain.marks else gain.encoder, gain
+            yield " ".join([gain.encoder, *(SIGNS[mark] for mark in gain.marks)]), gain
 
 
 def explain(canvas: Any, labels: Any) -> None:
-    """Below a drawing what its sign means, if a label has it."""
-    if any(SIGN in label for label in labels):
-        canvas.supxlabel(f"{SIGN} {EXPLANATION}", x=0.01, ha="left", fontsize=6, color=PAPERS)
+    """Below a drawing what its signs mean, if a label has one."""
+    shown = " ".join(labels)
+    if explained := [f"{sign} {meaning}" for sign, meaning in MEANINGS.items() if sign in shown]:
+        canvas.supxlabel("\n".join(explained), x=0.01, ha="left", fontsize=6, color=PAPERS)
 
 
 def make_canvas(height: float) -> tuple[Any, Any]:

@@ -11,6 +11,7 @@ import pytest
 
 from elmo_bench.records import EncoderFacts
 from elmo_bench.report.convergence import SIGN
+from elmo_bench.report.encoders import TRAINED
 from elmo_bench.report.formats import write_csv
 from elmo_bench.report.model import Section
 from tests.report.test_report import build, opening_gains
@@ -199,6 +200,29 @@ def test_the_csv_has_the_encoders_of_the_overview_as_systems_and_every_cost(tmp_
     }
     assert found["", "big", "Parameters"] == "5000"
     assert float(found["", "big", "NER (world)"]) == 25.0
+
+
+def test_a_gain_from_labels_that_the_encoder_has_seen_is_marked_wherever_it_stands(tmp_path: Path) -> None:
+    seen = "transformer minilm_l6"
+    for seed in (1, 2, 3):
+        for encoder, fingerprint in ((None, None), ("small", A), (seen, B)):
+            for task in ("snli", "ner"):
+                own = identity(fingerprint, task=task)
+                elmo = ELMO if encoder else NONE
+                publish(tmp_path, make_record(task, seed, 30, elmo, identity=own, encoder=encoder), 30)
+    found = section(tmp_path)
+    overview = {
+        (name, column)
+        for name, cells in rows(found).items()
+        for column, cell in cells.items()
+        if TRAINED in cell
+    }
+    assert overview == {(seen, "SNLI (world)")}
+    details = [row for row in found.tables[1].rows if any(TRAINED in cell.text for cell in row)]
+    assert [(row[0].text, row[1].text) for row in details] == [("SNLI; world", seen)]
+    groups = opening_gains(build(tmp_path)).groups
+    drawn = {(group.task, gain.encoder): gain.marks for group in groups for gain in group.gains if gain.marks}
+    assert drawn == {("SNLI", seen): (TRAINED,)}
 
 
 def test_a_missing_cell_names_its_command(tmp_path: Path) -> None:

@@ -428,6 +428,25 @@ def test_an_encoder_without_runs_of_the_main_row_has_no_such_table(records: Path
     assert "encoder sample" not in context.block and context.commands
 
 
+def test_a_further_encoder_has_a_table_of_several_conditions_if_it_was_run_on_two(tmp_path: Path) -> None:
+    def shown(name: str) -> list[str]:
+        section = next(section for section in build(tmp_path).sections if section.name == name)
+        return [one.block for one in section.tables if "encoder other" in one.block]
+
+    def publish_other(where: str) -> None:
+        identity = {"encoder_fingerprint": "f" * 64}
+        made = make_record("srl", 1, 30, {**ELMO, "where": where}, encoder="other", identity=identity)
+        publish(tmp_path, made, 30)
+
+    for seed in (1, 2, 3):
+        publish(tmp_path, make_record("srl", seed, 20, ELMO), 20)
+    publish(tmp_path, make_record("srl", 1, 15, NONE), 15)
+    publish_other("input")
+    assert len(shown("table1")) == 1 and shown("table3") == []
+    publish_other("both")
+    assert len(shown("table3")) == 1
+
+
 def test_a_row_of_the_paper_stands_only_where_the_paper_has_the_task(records: Path) -> None:
     found = table(build(records), "table2")
     paper = found.columns.index("Paper")
