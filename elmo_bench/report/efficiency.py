@@ -58,7 +58,7 @@ class Point:
 
 
 @dataclass(frozen=True)
-class Part:
+class TaskPoints:
     """The points of one task on one corpus."""
 
     task: ShownTask
@@ -93,7 +93,7 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
     tables, figures = [], []
     for sheet in inputs.sheets(inputs.tasks):
         parts = [
-            Part(task, corpus, find_points(inputs.of_task(sheet.on(corpus), task)))
+            TaskPoints(task, corpus, find_points(inputs.of_task(sheet.on(corpus), task)))
             for task in inputs.tasks.values()
             for corpus in inputs.corpora(sheet, task)
         ]
@@ -123,7 +123,9 @@ def find_points(runs: TaskRuns) -> list[Point]:
     return sorted(points, key=lambda point: (point.examples, point.share))
 
 
-def _table(name: str, table: TableConfig, sheet: Sheet, parts: Sequence[Part], inputs: ReportInputs) -> Table:
+def _table(
+    name: str, table: TableConfig, sheet: Sheet, parts: Sequence[TaskPoints], inputs: ReportInputs
+) -> Table:
     rows: list[tuple[Cell, ...]] = []
     missing: list[tuple[ShownTask, str]] = []
     corpora = {part.corpus for part in parts}
@@ -216,7 +218,7 @@ def _row(task: ShownTask, point: Point, theirs: Cell, inputs: ReportInputs) -> t
     return (size, *scores, gain, interval, theirs, tests, speed)
 
 
-def _figure(name: str, table: TableConfig, sheet: Sheet, part: Part, inputs: ReportInputs) -> Figure:
+def _figure(name: str, table: TableConfig, sheet: Sheet, part: TaskPoints, inputs: ReportInputs) -> Figure:
     points, task = part.made(table.least), part.task
     sizes = [float(point.examples) for point in points]
     sides = {

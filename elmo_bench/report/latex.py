@@ -59,7 +59,7 @@ class Column:
 
 
 @dataclass(frozen=True)
-class Part:
+class Piece:
     """As much of a table as fits one column of one page."""
 
     label: str
@@ -96,7 +96,7 @@ def write_cell(cell: Cell) -> str:
     )
 
 
-def split(table: Table, label: str) -> Iterator[Part]:
+def split(table: Table, label: str) -> Iterator[Piece]:
     """The parts of a table: columns that fit beside each other, and of these, rows that fit on a page."""
     widths = [width_of(table, place) for place in range(len(table.columns))]
     room = max(DOWN - sum(ceil(len(note) / COLUMN) for note in table.notes), LEAST)
@@ -110,7 +110,7 @@ def split(table: Table, label: str) -> Iterator[Part]:
         across = sum(widths[place] for place in places)
         limit = PAGE if across > COLUMN else COLUMN
         columns = [Column(table.columns[place], widths[place] / max(across, limit)) for place in places]
-        yield Part(
+        yield Piece(
             label if number == 1 else f"{label}-part{number}",
             f"{table.caption}{counted}.",
             across > COLUMN,

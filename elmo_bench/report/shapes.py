@@ -20,32 +20,32 @@ FACTS = ("elmo.where", "words.kind", "data.fraction", "numerics")  # of every ru
 Number = Annotated[float, AllowInfNan(False)]
 
 
-class Part(BaseModel):
+class SomeKeys(BaseModel):
     """Some keys of an object."""
 
     model_config = ConfigDict(extra="ignore", strict=True)
 
 
-class Elmo(Part):
+class Elmo(SomeKeys):
     where: str | None = None
     layers: str | int | None = None
     lam: Number | None = Field(default=None, alias="lambda")
     layer_norm: bool | None = None
 
 
-class Words(Part):
+class Words(SomeKeys):
     kind: str | None = None
 
 
-class Optimiser(Part):
+class Optimiser(SomeKeys):
     lr: Number | None = None
 
 
-class Training(Part):
+class Training(SomeKeys):
     optimiser: Optimiser = Optimiser()
 
 
-class Task(Part):
+class Task(SomeKeys):
     name: str | None = None
     settings: dict[str, Any] = {}
     elmo: Elmo = Elmo()
@@ -53,12 +53,12 @@ class Task(Part):
     training: Training = Training()
 
 
-class Data(Part):
+class Data(SomeKeys):
     fraction: Number | None = None
     limit: int | None = None
 
 
-class Identity(Part):
+class Identity(SomeKeys):
     elmo: Elmo = Elmo()
     words: Words = Words()
     data: Data = Data()
@@ -68,26 +68,26 @@ class Identity(Part):
     words_sha256: str | None = None
 
 
-class Encoder(Part):
+class Encoder(SomeKeys):
     name: str = ""
     plugin: str = ""
     named_after: str | None = None
 
 
-class Configuration(Part):
+class Configuration(SomeKeys):
     task: Task = Task()
     encoder: Encoder | None = None
     data: dict[str, Any] = {}
     size_fraction: Number = 1.0
 
 
-class Environment(Part):
+class Environment(SomeKeys):
     commit: str | None = None
     version: str = ""
     dirty: bool | None = None
 
 
-class Mix(Part):
+class Mix(SomeKeys):
     weights: list[Number] = []
     gamma: Number | None = None
 
@@ -111,7 +111,7 @@ def find_missing(record: Record) -> Iterator[str]:
 
 def find_misshapen(record: Record) -> Iterator[str]:
     """The values that no report can read, each with the reason."""
-    parts: Mapping[str, tuple[type[Part], Any]] = {
+    parts: Mapping[str, tuple[type[SomeKeys], Any]] = {
         "identity": (Identity, record.identity),
         "config": (Configuration, record.config),
         "environment": (Environment, record.environment),

@@ -192,7 +192,7 @@ def _sheets_of(scored: Scored, inputs: ReportInputs) -> list[Sheet]:
 
 
 @dataclass(frozen=True)
-class Part:
+class TaskRows:
     """The rows of one task on one corpus, with their runs."""
 
     task: ShownTask
@@ -238,7 +238,7 @@ def build_table(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Table:
     )
 
 
-def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[Part]:
+def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[TaskRows]:
     """What a table has to show of every task; for a further encoder, only where its runs say something."""
     is_first = inputs.published.is_first(sheet)
     for name, wanted in scored.rows.items():
@@ -254,7 +254,7 @@ def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[Pa
                 kept = [
                     (row, seeds) for row, seeds in found if seeds or row.paper or row.encoder in OF_THE_BLOCK
                 ]
-                yield Part(task, block, inputs.of_task(block, task), tuple(kept))
+                yield TaskRows(task, block, inputs.of_task(block, task), tuple(kept))
 
 
 def _says_something(found: Sequence[tuple[Row, Seeds]]) -> bool:
@@ -267,7 +267,7 @@ def _says_something(found: Sequence[tuple[Row, Seeds]]) -> bool:
     return any(own) and sum(bool(seeds) for _, seeds in gains) >= min(len(own), 2)
 
 
-def _facts_of_rows(part: Part) -> Iterator[str]:
+def _facts_of_rows(part: TaskRows) -> Iterator[str]:
     """What must be known of a task's rows; those with settings of their own are named."""
     settings = [(row, seeds) for row, seeds in part.found if row.wanted]
     usual = [run for row, seeds in settings if not _settings(row) for run in seeds.values()]
