@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import sqrt
@@ -21,6 +21,7 @@ Score = Callable[[Sequence[Counts]], Scores]
 PART = ":"  # counts named `x:part` belong to a label or a test set, never to the whole
 RESAMPLES = 10_000
 CELLS = 4_000_000  # of a block of drawn examples: some 32 MB
+KEPT = 400_000_000  # bytes of drawn test sets; SNLI's have 100 MB
 CELLS_IN_CACHE = 100_000  # of a block that stays in the processor's cache, which is twice as fast
 
 
@@ -104,13 +105,13 @@ def resample_scores(counts: CountTable, score: Score, metric: str, resamples: in
     the same drawn test sets: the difference of two such arrays is paired.
     """
     needed = keep_needed(counts, score, metric)
-    weights = draw_weights(len(counts), resamples)
     # Sums of whole numbers are exact in blocks of any size; last bits of others depend on the size.
     is_whole = bool((needed.matrix == np.rint(needed.matrix)).all())
     rows = max(1, (CELLS_IN_CACHE if is_whole else CELLS) // len(counts))
     scores = [
         score([dict(zip(needed.columns, row, strict=True))])[metric]
-        for start in range(0, resamples, rows)
+        for weights in draw_weights(len(counts), resamples)
+        for start in range(0, len(weights), rows)
         for row in (weights[start : start + rows].astype(np.float64) @ needed.matrix).tolist()
     ]
     return np.array(scores)
@@ -125,23 +126,31 @@ def keep_needed(counts: CountTable, score: Score, metric: str) -> CountTable:
     return bare if whole and score([bare.total]).get(metric) == score([counts.total])[metric] else counts
 
 
-@lru_cache(maxsize=2)  # dev and test of a task: its runs, one after the other, meet the same drawn test sets
-def draw_weights(examples: int, resamples: int) -> np.ndarray:
-    """How often each example is in each drawn test set, (resamples, examples).
+def draw_weights(examples: int, resamples: int) -> Iterable[np.ndarray]:
+    """How often each example is in each drawn test set, in blocks of test sets: (test sets, examples).
 
-    One byte is enough: a chance of less than 1 in 10^500 draws the same example more than 255 times.
+    Test sets that are too large to keep are drawn anew for every run.
     """
+    return (_keep_weights if examples * resamples <= KEPT else _draw_weights)(examples, resamples)
+
+
+@lru_cache(maxsize=2)  # dev and test of a task: its runs, one after the other, meet the same drawn test sets
+def _keep_weights(examples: int, resamples: int) -> tuple[np.ndarray, ...]:
+    return tuple(_draw_weights(examples, resamples))
+
+
+def _draw_weights(examples: int, resamples: int) -> Iterator[np.ndarray]:
+    """One byte is enough: a chance of less than 1 in 10^500 draws the same example more than 255 times."""
     random = np.random.default_rng(0)
-    weights = np.empty((resamples, examples), dtype=np.uint8)
     rows = max(1, CELLS // examples)
     for start in range(0, resamples, rows):
         count = min(rows, resamples - start)
         drawn = random.integers(examples, size=(count, examples))
         drawn += examples * np.arange(count)[:, None]
-        flat = np.bincount(drawn.ravel(), minlength=count * examples)
-        weights[start : start + count] = flat.reshape(count, examples)
-    weights.flags.writeable = False  # all callers have the same array
-    return weights
+        weights = np.bincount(drawn.ravel(), minlength=count * examples).astype(np.uint8)
+        weights = weights.reshape(count, examples)
+        weights.flags.writeable = False  # all callers have the same array
+        yield weights
 
 
 def paired_bootstrap(first: Sequence[np.ndarray], second: Sequence[np.ndarray], observed: float) -> Bootstrap:

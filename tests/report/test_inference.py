@@ -78,7 +78,7 @@ def test_the_interval_covers_about_as_often_as_it_says(
 ) -> None:
     examples, trials = 60, 400
     random = np.random.default_rng(11)
-    weights = draw_weights(examples, 1000)
+    weights = np.concatenate(list(draw_weights(examples, 1000)))
     by_seed, by_example, by_both = spreads
     covered = rejected = 0
     for _ in range(trials):
@@ -95,7 +95,7 @@ def test_the_interval_covers_about_as_often_as_it_says(
 
 def test_p_is_below_five_percent_only_where_the_interval_excludes_zero() -> None:
     random = np.random.default_rng(2)
-    weights = draw_weights(50, 800)
+    weights = np.concatenate(list(draw_weights(50, 800)))
     agree = 0
     for _ in range(200):
         found = bootstrap_of(random.normal(0.25, 1.0, (4, 50)), weights)

@@ -106,7 +106,7 @@ def test_resampled_scores_are_those_of_drawn_examples() -> None:
         {"tp": 3.0, "predicted": 3.0, "gold": 4.0, "tp:PER": 3.0, "predicted:LOC": 2.0},
     ]
     found = resample_scores(table_of(counts), score_f1, "f1", 200)
-    weights = draw_weights(3, 200)
+    (weights,) = draw_weights(3, 200)
     assert (weights.sum(axis=1) == 3).all()
     for score, row in zip(found, weights, strict=True):
         drawn = [one for one, times in zip(counts, row, strict=True) for _ in range(int(times))]
@@ -124,10 +124,23 @@ def test_parts_are_left_out_only_where_the_score_does_not_need_them() -> None:
 
 
 def test_drawn_sets_depend_on_the_number_of_examples_alone(monkeypatch: pytest.MonkeyPatch) -> None:
-    first = draw_weights(7, 50)
-    draw_weights.cache_clear()
-    monkeypatch.setattr(statistics, "CELLS", 70)  # in blocks of ten
-    np.testing.assert_array_equal(first, draw_weights(7, 50))
+    (first,) = draw_weights(7, 50)
+    monkeypatch.setattr(statistics, "KEPT", 0)
+    monkeypatch.setattr(statistics, "CELLS", 70)
+    blocks = list(draw_weights(7, 50))
+    assert [len(block) for block in blocks] == [10] * 5
+    np.testing.assert_array_equal(first, np.concatenate(blocks))
+
+
+def test_drawn_sets_are_kept_for_the_next_run_unless_they_are_too_large(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    assert draw_weights(9, 40) is draw_weights(9, 40)
+    monkeypatch.setattr(statistics, "KEPT", 9 * 40 - 1)
+    counts = table_of([{"correct": float(number % 2), "answers": 1.0} for number in range(9)])
+    drawn = resample_scores(counts, score_accuracy, "accuracy", 40)
+    monkeypatch.setattr(statistics, "KEPT", 9 * 40)
+    np.testing.assert_array_equal(drawn, resample_scores(counts, score_accuracy, "accuracy", 40))
 
 
 def test_scores_are_the_same_in_blocks_of_any_size(monkeypatch: pytest.MonkeyPatch) -> None:
