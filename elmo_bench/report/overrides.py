@@ -19,6 +19,9 @@ from elmo_bench.report.published import GENERATED
 # What an identity has among the settings of `elmo`, and a configuration elsewhere.
 ELSEWHERE = {ENCODER_LAYERS: "encoder.layers", ENCODER_CONTEXT: "encoder.context"}
 
+NUMBERS = {("store", "dtype"): "float16", ("trainer", "precision"): "32-true"}
+"""How numbers are kept and computed, by group and key, with what is usual."""
+
 
 def choose_condition(record: Record, usual_corpus: str | None = None) -> list[str]:
     """The overrides that choose the task of a run, its data, ELMo and word vectors."""
@@ -27,7 +30,9 @@ def choose_condition(record: Record, usual_corpus: str | None = None) -> list[st
         words.append(f"data.corpus={record.corpus}")
     if record.size not in (record.source, GENERATED):
         words.append(f"size={record.size}")
-    return [*words, *_choose_elmo(record), *_choose_words(record), *_choose_share(record)]
+    for choose in (_choose_elmo, _choose_words, _choose_share, _choose_numbers):
+        words += choose(record)
+    return words
 
 
 def _choose_elmo(record: Record) -> Iterator[str]:
@@ -61,6 +66,13 @@ def _choose_share(record: Record) -> Iterator[str]:
         yield f"data.fraction={fraction:g}"
     if limit:
         yield f"data.limit={limit}"
+
+
+def _choose_numbers(record: Record) -> Iterator[str]:
+    for (group, key), usual in NUMBERS.items():
+        value = (record.identity.get(group) or {}).get(key, usual)  # older records say nothing of it
+        if value != usual:
+            yield f"{group}.{key}={value}"
 
 
 def _spell(value: Any) -> str:

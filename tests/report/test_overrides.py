@@ -47,6 +47,9 @@ def condition_of(record: Record) -> tuple[object, ...]:
         (NONE, {"words": {"kind": "none"}}, None, ["elmo=none", "words=none"]),
         (NONE, {"words": {"kind": "file"}}, "none", ["elmo=none", "words=glove"]),
         (NONE, {"words": {"kind": "none"}}, "none", ["elmo=none"]),
+        (NONE, {"trainer": {"precision": "bf16-mixed"}}, None, ["elmo=none", "trainer.precision=bf16-mixed"]),
+        (ELMO, {"store": {"dtype": "int8"}}, None, ["encoder=sample", "store.dtype=int8"]),
+        (ELMO, {"store": {"dtype": "float16"}}, None, ["encoder=sample"]),
     ],
 )
 def test_what_is_not_usual_is_chosen(
