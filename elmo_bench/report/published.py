@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter, defaultdict
-from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Literal, TypeVar
@@ -121,7 +121,7 @@ class TaskRuns:
         setting, words = setting_of(usual, wanted.settings), words_of(usual)
         fraction = self.fraction if wanted.fraction is None else wanted.fraction
         fitting: dict[str, dict[int, Run]] = defaultdict(dict)
-        for run in self.runs:
+        for run in keep_usual_numbers(self.runs):
             record = run.record
             if (
                 setting_of(record, wanted.settings) == setting
@@ -206,6 +206,21 @@ class Published:
                 and (is_baseline(run.record) or block_of(run.record) == block)
             )
         )
+
+
+def keep_usual_numbers(runs: Sequence[Run]) -> list[Run]:
+    """The runs without an encoder, and those that store its layers in the type of numbers that most do.
+
+    Another type is another condition, which no cell mixes with this one or shows in its place.
+    """
+    counts = Counter(_stored(run.record) for run in runs if not is_baseline(run.record))
+    usual = max(counts, key=lambda dtype: (counts[dtype], dtype == "float16", dtype), default="")
+    return [run for run in runs if is_baseline(run.record) or _stored(run.record) == usual]
+
+
+def _stored(record: Record) -> str:
+    """The type of stored numbers; older records say nothing of it."""
+    return str(record.identity.get("store", {}).get("dtype", "float16"))
 
 
 def sheets_of(blocks: Iterable[Block]) -> list[Sheet]:

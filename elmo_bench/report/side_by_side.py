@@ -14,7 +14,7 @@ from elmo_bench.records import EncoderFacts, Record
 from elmo_bench.report.baseline import has_words, is_whole, rate_of, setting_at_any_rate, words_of
 from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.inputs import ReportInputs
-from elmo_bench.report.published import GENERATED, Wanted, block_of, rank_source
+from elmo_bench.report.published import GENERATED, Wanted, block_of, keep_usual_numbers, rank_source
 
 NO_ENCODER = ""  # the fingerprint of the baseline
 
@@ -36,8 +36,8 @@ class Column:
     def conditions(self, encoder: str, wanted: Callable[[Record], bool]) -> list[Seeds]:
         """The conditions that dev chooses from."""
         found: dict[str, dict[int, Run]] = defaultdict(dict)
-        for run in self.runs:
-            if fingerprint_of(run.record) == encoder and wanted(run.record):
+        for run in keep_usual_numbers([run for run in self.runs if fingerprint_of(run.record) == encoder]):
+            if wanted(run.record):
                 found[run.record.condition][run.seed] = run
         return list(found.values())
 

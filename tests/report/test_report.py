@@ -454,6 +454,21 @@ def test_a_row_of_the_paper_stands_only_where_the_paper_has_the_task(records: Pa
     assert labels == {("SNLI", "88.2"), ("SNLI", "88.7"), ("SRL", "82.1"), ("SRL", "82.2")}
 
 
+def test_layers_stored_in_fewer_bits_are_in_no_cell_beside_the_usual_ones(tmp_path: Path) -> None:
+    publish(tmp_path, make_record("ner", 1, 20, NONE), 20)
+    for elmo, dtype, right in (
+        (ELMO, "float16", 30),
+        ({**ELMO, "lambda": 1.0}, "float16", 28),
+        (ELMO, "int8", 36),
+    ):
+        for seed in (1, 2):
+            made = make_record("ner", seed, right, elmo, identity={"store": {"dtype": dtype}})
+            publish(tmp_path, made, right)
+    report = build(tmp_path)
+    assert row(table(report, "table1"), "NER", "+ ELMo")["Here"].value == 75.0
+    assert table(report, "encoders", "source").rows[1][-1].text.endswith("75.00 ± 0.00; n = 2")
+
+
 def test_gamma_fixed_is_a_condition_of_its_own(tmp_path: Path) -> None:
     last = {**ELMO, "layers": "last"}
     for elmo, right in ((NONE, 20), (last, 25), ({**last, "gamma": "fixed"}, 15)):
