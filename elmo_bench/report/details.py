@@ -72,7 +72,7 @@ def _describe(seeds: Seeds, names: Mapping[str, str], inputs: ReportInputs) -> C
         described=describe_condition(record, names),
         setting=f"source {record.source}{world}, corpus {record.corpus}, size {record.size}",
         metric=record.metric,
-        marks=marks_of(records),
+        marks=(*marks_of(records), *inputs.marks_of_encoder(record)),
         seeds=tuple(_describe_seed(seeds[seed]) for seed in sorted(seeds)),
         dots=draw_dots(f"Scores of {task.title} by seed", list(_dots(records)), record.metric),
         curves=_draw_curves(task.title, records),

@@ -36,7 +36,6 @@ from elmo_bench.report.statistics import spread
 from elmo_bench.report.tables import UNTESTED, compare_cells
 
 NONE = "none"  # the row without an encoder
-TRAINED = "trained on this task's labels"  # the mark of a gain that does not measure an encoder
 COST = ("Parameters", "Layers x dim", "Bytes per token", "Tokens per second")
 DETAILS = ("Task", "Encoder", "Here", "Dev chose", "Gain", "95 % interval", TESTS, PASSES)
 ABOUT_COST = (
@@ -68,7 +67,7 @@ def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Secti
     """Per source and size an overview with the cost, and every gain with its tests."""
     tables: list[Table] = []
     for field in find_fields(inputs, table.tasks):
-        entries = find_entries(field, table, inputs)
+        entries = find_entries(field, table.split, inputs)
         tables.append(_overview(name, table, field, entries, inputs))
         tables.append(_details(name, table, field, entries, inputs))
     empty = (build_nothing(name, table.title),)
@@ -79,23 +78,22 @@ Entries = dict[str, list[Entry]]
 """By encoder, in the order of the columns."""
 
 
-def find_entries(field: Field, table: TableConfig, inputs: ReportInputs) -> Entries:
+def find_entries(field: Field, split: str, inputs: ReportInputs) -> Entries:
     """Every encoder on every task of a field; the first is the run without one."""
     return {
-        encoder: [_entry(column, encoder, table, inputs) for column in field.columns]
+        encoder: [_entry(column, encoder, split, inputs) for column in field.columns]
         for encoder in (NO_ENCODER, *field.names)
     }
 
 
-def _entry(column: Column, encoder: str, table: TableConfig, inputs: ReportInputs) -> Entry:
+def _entry(column: Column, encoder: str, split: str, inputs: ReportInputs) -> Entry:
     before = column.baseline()
     if encoder == NO_ENCODER:
         return Entry(column, encoder, before, {}, None, _choice(column, encoder, before))
     seeds = column.choose(encoder, column.usual)
     record = next((run.record for run in seeds.values()), None)
-    gain = inputs.referee.compare(before, seeds, table.split, record.metric) if record else None
-    is_trained = record is not None and record.task in table.trained_on.get(record.encoder or "", ())
-    marks = (TRAINED,) if is_trained else ()
+    gain = inputs.referee.compare(before, seeds, split, record.metric) if record else None
+    marks = inputs.marks_of_encoder(record) if record else ()
     return Entry(column, encoder, seeds, before, gain, _choice(column, encoder, seeds), marks)
 
 
@@ -234,5 +232,4 @@ def _detail(entry: Entry, field: Field, split: str, inputs: ReportInputs) -> tup
     cells = (*heading, score_cell(runs, split), text(entry.choice) if entry.choice else NOTHING)
     if entry.gain is None:
         return (*cells, *UNTESTED)
-    gain, *tests = compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric)
-    return (*cells, replace(gain, marks=(*gain.marks, *entry.marks)), *tests)
+    return (*cells, *compare_cells(inputs, entry.before, entry.seeds, split, runs[0].record.metric))

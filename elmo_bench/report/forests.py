@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from elmo_bench.config import TableConfig
 from elmo_bench.report.cells import name_pairs, printed_gain
 from elmo_bench.report.convergence import MARK
-from elmo_bench.report.encoders import TRAINED, Entries, Entry, find_entries
-from elmo_bench.report.inputs import ReportInputs
+from elmo_bench.report.encoders import Entries, Entry, find_entries
+from elmo_bench.report.inputs import TRAINED, ReportInputs
 from elmo_bench.report.model import Forest, Gain, Gains, Place, Section
 from elmo_bench.report.paper import lookup
 from elmo_bench.report.side_by_side import Column, Field, find_fields
@@ -35,7 +35,7 @@ def build_gains(inputs: ReportInputs) -> Section | None:
 
 def _forests(table: TableConfig, inputs: ReportInputs) -> Iterator[Forest]:
     for field in find_fields(inputs, table.tasks):
-        entries = find_entries(field, table, inputs)
+        entries = find_entries(field, table.split, inputs)
         if groups := tuple(_groups(table, field, entries, inputs)):
             gains = [gain for group in groups for gain in group.gains]
             ends = [end for gain in gains for end in (gain.value, *(gain.interval or ()))]

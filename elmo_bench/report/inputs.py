@@ -26,6 +26,7 @@ from elmo_bench.types import UsageError
 
 UNUSED = Sheet(GENERATED, GENERATED)  # what a fresh machine fills first
 MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
+TRAINED = "trained on this task's labels"  # the mark of a gain that does not measure an encoder
 ABOUT_SYSTEMS = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
 
 
@@ -117,6 +118,11 @@ class ReportInputs:
         if dirty := [run.seed for run in runs if run.record.environment.get("dirty")]:
             seeds_named = ", ".join(map(str, sorted(dirty)))
             self.warn(f"{name}: from a tree with changes that no commit has (seeds {seeds_named})")
+
+    def marks_of_encoder(self, record: Record) -> tuple[str, ...]:
+        """What keeps a reader from trusting a gain of the run's encoder on its task."""
+        named = (table.trained_on.get(record.encoder or "", ()) for table in self.tables.values())
+        return (TRAINED,) if any(record.task in tasks for tasks in named) else ()
 
     def not_shown(self) -> list[Run]:
         """The runs that no table shows so far."""

@@ -12,8 +12,8 @@ from typing import Any
 from elmo_bench.extras import import_extra
 from elmo_bench.files import write_atomically
 from elmo_bench.report.convergence import MARK, SIGN
-from elmo_bench.report.encoders import TRAINED
 from elmo_bench.report.figures import EXPLANATION
+from elmo_bench.report.inputs import TRAINED
 from elmo_bench.report.labels import name_apart
 from elmo_bench.report.model import Figure, Forest, Gain, Report
 from elmo_bench.report.svg import Axis, Chart, HeatMap, Line

@@ -325,7 +325,8 @@ def compare_cells(
         cell if cell is NOTHING else replace(cell, runs=names)
         for cell in (gain_cell(found, after), interval_cell(found), test_cell(found), speed_cell(pairs))
     )
-    return gain, interval, tests, speed
+    marks = inputs.marks_of_encoder(pairs[0][1].record)
+    return replace(gain, marks=(*gain.marks, *marks)), interval, tests, speed
 
 
 def commands_for(

@@ -11,10 +11,10 @@ import pytest
 
 from elmo_bench.records import EncoderFacts
 from elmo_bench.report.convergence import SIGN
-from elmo_bench.report.encoders import TRAINED
 from elmo_bench.report.formats import write_csv
+from elmo_bench.report.inputs import TRAINED
 from elmo_bench.report.model import Section
-from tests.report.test_report import build, opening_gains
+from tests.report.test_report import build, opening_gains, table
 from tests.support.report_records import DEFAULTS, ELMO, NONE, make_record, publish
 
 WORDS, A, B = "1" * 64, "a" * 64, "b" * 64
@@ -220,6 +220,9 @@ def test_a_gain_from_labels_that_the_encoder_has_seen_is_marked_wherever_it_stan
     assert overview == {(seen, "SNLI (world)")}
     details = [row for row in found.tables[1].rows if any(TRAINED in cell.text for cell in row)]
     assert [(row[0].text, row[1].text) for row in details] == [("SNLI; world", seen)]
+    for name in ("table1", "table8"):
+        own = table(build(tmp_path), name, "minilm")
+        assert [cell.marks for cells in own.rows for cell in cells if TRAINED in cell.text] == [(TRAINED,)]
     groups = opening_gains(build(tmp_path)).groups
     drawn = {(group.task, gain.encoder): gain.marks for group in groups for gain in group.gains if gain.marks}
     assert drawn == {("SNLI", seen): (TRAINED,)}
