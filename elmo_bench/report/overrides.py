@@ -70,7 +70,7 @@ def _choose_share(record: Record) -> Iterator[str]:
 
 def _choose_numbers(record: Record) -> Iterator[str]:
     for (group, key), usual in NUMBERS.items():
-        value = (record.identity.get(group) or {}).get(key, usual)  # older records say nothing of it
+        value = record.identity.get(group, {}).get(key, usual)  # older records say nothing of it
         if value != usual:
             yield f"{group}.{key}={value}"
 

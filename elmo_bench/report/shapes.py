@@ -63,6 +63,8 @@ class Identity(SomeKeys):
     words: Words = Words()
     data: Data = Data()
     task: Task = Task()
+    store: dict[str, Any] = {}
+    trainer: dict[str, Any] = {}
     numerics: int | None = None
     encoder_fingerprint: str | None = None
     words_sha256: str | None = None
