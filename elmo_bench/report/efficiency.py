@@ -97,10 +97,8 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
             for task in inputs.tasks.values()
             for corpus in inputs.corpora(sheet, task)
         ]
-        # a run on the whole training set alone is in the table of its experiment
-        parts = [
-            part for part in parts if len(part.points) > 1 or (part.points and part.task.name in table.tasks)
-        ]
+        is_first = inputs.published.is_first(sheet)
+        parts = [part for part in parts if _says_something(part, table, is_first)]
         if parts:
             tables.append(_table(name, table, sheet, parts, inputs))
         for part in parts:
@@ -109,6 +107,16 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
                 figures.append(_figure(name, table, sheet, part, inputs))
     empty = (build_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
+
+
+def _says_something(part: TaskPoints, table: TableConfig, is_first: bool) -> bool:
+    """Whether there is more than a run on the whole training set, which is in the table of its experiment.
+
+    The first encoder of a source has every task of the table, for the commands that fill it.
+    """
+    if is_first:
+        return len(part.points) > 1 or bool(part.points and part.task.name in table.tasks)
+    return sum(bool(point.after) for point in part.points) > 1
 
 
 def find_points(runs: TaskRuns) -> list[Point]:

@@ -194,6 +194,26 @@ def test_sizes_are_paired_within_half_a_decade() -> None:
     assert pair_by_size([], [549]) == {}
 
 
+def test_a_further_encoder_has_a_curve_if_it_was_run_on_two_sizes(tmp_path: Path) -> None:
+    publish_world(tmp_path)
+    other = {"encoder_fingerprint": "a" * 64}
+    publish(tmp_path, make_record("snli", 1, 30, ELMO, encoder="other", identity=other), 30)
+
+    def shown() -> list[str]:
+        section = next(section for section in build(tmp_path).sections if section.name == "figure1")
+        return [one.block for one in section.tables if "encoder other" in one.block]
+
+    assert shown() == []
+    part = {"data": {"source": "sample", "corpus": None, "fraction": 0.1, "limit": None}}
+    sizes = {"train": 60, "dev": 40, "test": 40}
+    publish(
+        tmp_path,
+        make_record("snli", 1, 28, ELMO, encoder="other", identity={**other, **part}, examples=sizes),
+        28,
+    )
+    assert len(shown()) == 1
+
+
 def test_few_examples_make_no_point(tmp_path: Path) -> None:
     publish_world(tmp_path)
     part = {"data": {"source": "sample", "corpus": None, "fraction": 0.001, "limit": None}}
