@@ -98,7 +98,7 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
             for corpus in inputs.corpora(sheet, task)
         ]
         is_first = inputs.published.is_first(sheet)
-        parts = [part for part in parts if _says_something(part, table, is_first)]
+        parts = [part for part in parts if _is_shown(part, table, is_first)]
         if parts:
             tables.append(_table(name, table, sheet, parts, inputs))
         for part in parts:
@@ -109,7 +109,7 @@ def sample_efficiency(name: str, table: TableConfig, inputs: ReportInputs) -> Se
     return Section(name, table.title, table.about, tuple(tables) or empty, tuple(figures))
 
 
-def _says_something(part: TaskPoints, table: TableConfig, is_first: bool) -> bool:
+def _is_shown(part: TaskPoints, table: TableConfig, is_first: bool) -> bool:
     """Whether there is more than a run on the whole training set, which is in the table of its experiment.
 
     The first encoder of a source has every task of the table, for the commands that fill it.

@@ -131,7 +131,9 @@ def draw_weights(examples: int, resamples: int) -> Iterable[np.ndarray]:
 
     Test sets that are too large to keep are drawn anew for every run.
     """
-    return (_keep_weights if examples * resamples <= KEPT else _draw_weights)(examples, resamples)
+    if examples * resamples <= KEPT:
+        return _keep_weights(examples, resamples)
+    return _draw_weights(examples, resamples)
 
 
 @lru_cache(maxsize=2)  # dev and test of a task: its runs, one after the other, meet the same drawn test sets

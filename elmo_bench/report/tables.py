@@ -239,7 +239,7 @@ def build_table(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Table:
 
 
 def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[TaskRows]:
-    """What a table has to show of every task; for a further encoder, only where its runs say something."""
+    """What a table shows of every task; of a further encoder, only what adds to the table of encoders."""
     is_first = inputs.published.is_first(sheet)
     for name, wanted in scored.rows.items():
         task = inputs.tasks[name]
@@ -249,7 +249,7 @@ def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[Ta
                 (row, inputs.of_encoder(block, task, row.encoder).find(row.wanted) if row.wanted else {})
                 for row in wanted
             ]
-            if is_first or _says_something(found):
+            if is_first or _adds_to_encoders(found):
                 # A row of another encoder is there for the paper's number or for runs.
                 kept = [
                     (row, seeds) for row, seeds in found if seeds or row.paper or row.encoder in OF_THE_BLOCK
@@ -257,10 +257,10 @@ def _parts_of(scored: Scored, sheet: Sheet, inputs: ReportInputs) -> Iterator[Ta
                 yield TaskRows(task, block, inputs.of_task(block, task), tuple(kept))
 
 
-def _says_something(found: Sequence[tuple[Row, Seeds]]) -> bool:
+def _adds_to_encoders(found: Sequence[tuple[Row, Seeds]]) -> bool:
     """Whether an encoder has runs of a row; in a table of several conditions, of a row beside another one.
 
-    An encoder with one condition out of several is in the table of encoders already.
+    One condition out of several stands in the table of encoders already.
     """
     gains = [(row.encoder in OF_THE_BLOCK, seeds) for row, seeds in found if row.against]
     own = [seeds for is_own, seeds in gains if is_own]
