@@ -26,7 +26,7 @@ from elmo_bench.types import UsageError
 
 UNUSED = Sheet(GENERATED, GENERATED)  # what a fresh machine fills first
 MAIN_EXPERIMENT = "table1"  # its command fills the tables of single tasks
-TRAINED = "trained on this task's labels"  # the mark of a gain that does not measure an encoder
+TRAINED = "trained on this task's data"  # the mark of a gain that does not measure an encoder
 ABOUT_SYSTEMS = "The supplement's comparison, with our runs in the rows of the same system. Test scores."
 
 
