@@ -32,7 +32,7 @@ from benchmarks.embedding import SIZES
 from benchmarks.timing import measure, ratio
 from benchmarks.training import NEGATIVES, VOCABULARY
 from elmo_bench.bilm.model import ProjectedLstm
-from elmo_bench.bilm.training.arithmetic import Arithmetic
+from elmo_bench.bilm.training.arithmetic import Arithmetic, keep_highest
 from elmo_bench.bilm.training.module import has_bfloat16
 from elmo_bench.bilm.training.objective import Softmax, draw_negatives, sampled_loss
 from elmo_bench.bilm.training.packed_lstm import Direction, run_layers_packed
@@ -56,6 +56,8 @@ SENTENCE = 22  # mean tokens
 PARAGRAPH = 120
 BILM_LAYERS = 3
 BILM_TOKENS = 2560  # of a training step: 128 rows of 20, as published
+HIGHEST_WORDS = 300  # distinct words of similar length, a quarter of a training step
+WORD_CHARACTERS = 9  # with the marks around the word
 COREF_SENTENCES = 50
 ROUNDING = {torch.float32: 1e-4, torch.bfloat16: 0.1}  # differences allowed, as shares of the largest value
 
@@ -198,6 +200,20 @@ def recurrence_case(size: Size) -> Case:
         [inputs, *parameters_of(layer)],
         lambda: run_layers_packed([Direction(layer, inputs, counts)], Arithmetic(dtype))[0][0],
         {"the loop under autograd": lambda: plain.run_projected_lstm(layer, inputs, counts, dtype)},
+        dtype,
+    )
+
+
+def highest_case(size: Size) -> Case:
+    filters, dtype = SIZES[BILMS[size.name]].filters, training_dtype()
+    banks = [(count, width) for width, count in filters]
+    columns = sum(count for count, _ in banks)
+    sums = torch.randn(HIGHEST_WORDS, WORD_CHARACTERS, columns).to(dtype).requires_grad_()
+    return Case(
+        "biLM, character network",
+        [sums],
+        lambda: keep_highest(sums, banks),
+        {"`amax`": lambda: plain.keep_highest(sums, banks)},
         dtype,
     )
 
@@ -351,6 +367,7 @@ CASES: Mapping[str, Callable[[Size], Case]] = {
     "CompiledCoupledLstm": coupled_case,
     "_ScaledProduct": scaled_product_case,
     "_PackedRecurrence": recurrence_case,
+    "_Highest": highest_case,
     "_CrossEntropy": cross_entropy_case,
     "_WeightedSum": weighted_sum_case,
 }

@@ -12,6 +12,7 @@ from torch.nn import functional as F
 from torch.utils.checkpoint import checkpoint
 
 from elmo_bench.bilm.model import ProjectedLstm
+from elmo_bench.bilm.training.arithmetic import Bank
 from elmo_bench.bilm.training.objective import POSITIONS_PER_CHUNK, Negatives, Softmax, expected_counts
 from elmo_bench.nn.crf import Crf
 from elmo_bench.nn.dropout import least_kept
@@ -47,6 +48,12 @@ def weigh_by_layer(layers: Tensor, weights: Tensor, again: bool = False) -> Tens
     for each in terms:
         total = total + each
     return total
+
+
+def keep_highest(sums: Tensor, banks: Sequence[Bank]) -> Tensor:
+    """What is highest in every word, (words, windows, filters) to (words, filters)."""
+    parts = zip(sums.split([filters for filters, _ in banks], dim=2), banks, strict=True)
+    return torch.cat([part[:, : sums.shape[1] - width + 1].amax(dim=1) for part, (_, width) in parts], dim=1)
 
 
 def run_projected_lstm(

@@ -148,7 +148,7 @@ class TableConfig(Config):
     least: int = 1  # training examples of a point; by default what the experiment has as data.least
     by_source: dict[str, str] = Field(default_factory=dict)  # experiments that fill it on other sources
     trained_on: dict[str, tuple[str, ...]] = Field(default_factory=dict)
-    """By encoder, as records name it: tasks on whose training data it was trained. Tables mark its gains there."""
+    """By encoder, as records name it: tasks on whose data it was trained. Tables mark its gains there."""
 
 
 Direction = Literal["greater", "smaller", "at least", "at most", "equivalent"]

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from elmo_bench.bilm.model import BiLM, ProjectedLstm, TokenEncoder, character_ids
 from elmo_bench.bilm.settings import BilmConfig
-from elmo_bench.bilm.training.arithmetic import Arithmetic, encode_words
+from elmo_bench.bilm.training.arithmetic import Arithmetic, encode_words, keep_highest
 from elmo_bench.bilm.training.packed_lstm import Direction, run_layers_packed
 from elmo_bench.config import read_config
 from tests.support.composition import pretraining
@@ -53,6 +53,22 @@ def test_bfloat16_differs_by_its_rounding(bilm: BiLM) -> None:
     assert found.dtype == torch.float32
     difference = float(((found - expected).abs().max() / expected.abs().max()).detach())
     assert 0 < difference < 0.02
+
+
+@pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
+def test_the_highest_windows_have_the_gradient_of_amax_to_the_last_bit(dtype: torch.dtype) -> None:
+    generator = torch.Generator().manual_seed(2)
+    banks = [(3, 1), (5, 2), (2, 4)]
+    sums = torch.randint(-2, 3, (6, 7, 10), generator=generator).to(dtype) / 3  # small numbers: many ties
+    sums.requires_grad_()
+    at_highest = torch.randn(6, 10, generator=generator).to(dtype)
+    parts = zip(sums.split([3, 5, 2], dim=2), (7, 6, 4), strict=True)
+    expected = torch.cat([part[:, :windows].amax(dim=1) for part, windows in parts], dim=1)
+    found = keep_highest(sums, banks)
+    assert torch.equal(found, expected)
+    [theirs] = torch.autograd.grad(expected, sums, at_highest)
+    [ours] = torch.autograd.grad(found, sums, at_highest)
+    assert torch.equal(ours, theirs)
 
 
 @pytest.mark.parametrize("dtype", [None, torch.bfloat16])

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import reduce
 from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch.autograd.function import once_differentiable
 from torch.nn import functional as F
 
 from elmo_bench.bilm.model import TokenEncoder
@@ -38,6 +41,9 @@ class Arithmetic:
 
 PLAIN = Arithmetic()
 
+Bank = tuple[int, int]
+"""How many filters of the character network have a width, and the width; their columns follow one another."""
+
 
 def encode_words(encoder: TokenEncoder, ids: Tensor, arithmetic: Arithmetic = PLAIN) -> Tensor:
     """Character ids (words, characters) to token vectors (words, P); equals `TokenEncoder`."""
@@ -64,14 +70,57 @@ def _convolve(encoder: TokenEncoder, ids: Tensor, arithmetic: Arithmetic) -> Ten
     windows = F.pad(embedded, (0, 0, 0, encoder.widest - 1)).unfold(1, encoder.widest, 1)
     filters = torch.cat([F.pad(one.weight, (0, encoder.widest - _width(one))) for one in _filters(encoder)])
     sums = _multiply(windows.reshape(words * length, -1), filters.flatten(1), arithmetic)
-    sizes = [one.out_channels for one in _filters(encoder)]
-    by_width = torch.split(sums.view(words, length, -1), sizes, dim=2)
-    highest = [
-        part[:, : length - _width(one) + 1].amax(dim=1)  # without windows that reach beyond the characters
-        for one, part in zip(_filters(encoder), by_width, strict=True)
-    ]
+    banks = [(one.out_channels, _width(one)) for one in _filters(encoder)]
+    highest = keep_highest(sums.view(words, length, -1), banks)
     biases = torch.cat([one.bias for one in _filters(encoder) if one.bias is not None])
-    return F.relu(torch.cat(highest, dim=1).to(biases.dtype) + biases)
+    return F.relu(highest.to(biases.dtype) + biases)
+
+
+def keep_highest(sums: Tensor, banks: Sequence[Bank]) -> Tensor:
+    """What is highest of (words, windows, filters) in every word: (words, filters)."""
+    highest: Tensor = _Highest.apply(sums, banks)  # type: ignore[no-untyped-call]
+    return highest
+
+
+class _Highest(torch.autograd.Function):
+    """y = max_t x_t over the windows t of a filter that end inside the word.
+
+    With g the gradient of y and n the number of windows where x_t = y, the gradient of x_t is g / n there and
+    0 elsewhere, as that of `amax`.
+    """
+
+    @staticmethod
+    def forward(ctx: Any, sums: Tensor, banks: Sequence[Bank]) -> Tensor:
+        parts = _inside(sums, banks)
+        highest = torch.cat([reduce(torch.maximum, part.unbind(1)) for part in parts], dim=1)
+        ctx.save_for_backward(sums, highest)
+        ctx.banks = banks
+        return highest
+
+    @staticmethod
+    @once_differentiable
+    def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, None]:
+        sums, highest = ctx.saved_tensors
+        of_sums = torch.zeros_like(sums)
+        sizes = [filters for filters, _ in ctx.banks]
+        parts = zip(
+            _inside(sums, ctx.banks),
+            _inside(of_sums, ctx.banks),
+            torch.split(highest, sizes, dim=1),
+            torch.split(gradient, sizes, dim=1),
+            strict=True,
+        )
+        for part, of_part, best, of_best in parts:
+            torch.eq(part, best.unsqueeze(1), out=of_part)  # 0 or 1: no booleans, which are slow here
+            counts = reduce(torch.add, of_part.unbind(1))  # exact in bfloat16 too, up to 256 windows
+            of_part.mul_((of_best / counts).unsqueeze(1))
+        return of_sums, None
+
+
+def _inside(sums: Tensor, banks: Sequence[Bank]) -> list[Tensor]:
+    """The part of every bank without windows that reach beyond the characters: (words, windows, filters)."""
+    parts = torch.split(sums, [filters for filters, _ in banks], dim=2)
+    return [part[:, : sums.shape[1] - width + 1] for part, (_, width) in zip(parts, banks, strict=True)]
 
 
 def _filters(encoder: TokenEncoder) -> list[nn.Conv1d]:
