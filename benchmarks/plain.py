@@ -52,7 +52,7 @@ def weigh_by_layer(layers: Tensor, weights: Tensor, again: bool = False) -> Tens
 
 def keep_highest(sums: Tensor, banks: Sequence[Bank]) -> Tensor:
     """What is highest in every word, (words, windows, filters) to (words, filters)."""
-    parts = zip(sums.split([filters for filters, _ in banks], dim=2), banks, strict=True)
+    parts = zip(torch.split(sums, [filters for filters, _ in banks], dim=2), banks, strict=True)
     return torch.cat([part[:, : sums.shape[1] - width + 1].amax(dim=1) for part, (_, width) in parts], dim=1)
 
 
