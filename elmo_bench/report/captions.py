@@ -45,8 +45,11 @@ def _distinct(runs: Iterable[Run], task: ShownTask) -> list[str]:
 
 
 def notes_of_record(record: Record, task: ShownTask) -> list[str]:
-    """The notes of a run; those of an older one are made from the task as it is described today."""
-    if record.notes is not None:
+    """The notes of a run, as its task describes corpus and settings today, so that a correction reaches all.
+
+    A record keeps its own for a report on a machine that does not have the task.
+    """
+    if record.notes is not None and (record.source, record.corpus) not in task.notes:
         return record.notes
     settings = fill_in(record.config.get("task", {}).get("settings", {}), task.as_before)
     return describe_notes(settings, task.captions, task.notes.get((record.source, record.corpus), ""))

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -115,18 +116,19 @@ class Archive:
         runs = [self._runs(place, task, condition) for condition in (first, second) if condition]
         block, single = self._block(place, task, second), first is None
         chosen = tuple(word for word in block.chosen_by if not word.startswith("encoder.untrained="))
-        found = [Sides(place, block.encoder, {}, {}, single, chosen)]
-        for setting in sorted({setting_of(run.record) for one in runs for run in one.runs}):
+        found = [(0, Sides(place, block.encoder, {}, {}, single, chosen))]
+        settings = Counter(setting_of(run.record) for one in runs for run in one.runs)
+        for setting, count in sorted(settings.items()):
             alike = [
                 TaskRuns(tuple(run for run in one.runs if setting_of(run.record) == setting)) for one in runs
             ]
             after = alike[-1].find(second.wanted)
             before = alike[0].find(first.wanted) if first else {}
-            sides = replace(found[0], first=before, second=after)
+            sides = replace(found[0][1], first=before, second=after)
             may_differ = first and first.wanted.words != second.wanted.words
             if may_differ or len({words_of(record) for record in sides.records}) < 2:
-                found.append(sides)
-        return max(found, key=_preference)
+                found.append((count, sides))
+        return max(found, key=lambda one: _preference(*one))[1]
 
     def _runs(self, place: Place, task: str, condition: Condition) -> TaskRuns:
         """The runs of a task at a place that have the condition's encoder or none, and its kind of words."""
@@ -164,12 +166,16 @@ def _words_are(wanted: str, record: Record) -> bool:
     return bool((record.identity["words"]["kind"] == "none") == (wanted == "none" or own == "none"))
 
 
-def _preference(sides: Sides) -> tuple[bool, tuple[int, int], bool, int, int]:
-    """Settings that both sides have, of the newest version, that have converged, with most seeds and runs."""
+def _preference(count: int, sides: Sides) -> tuple[bool, tuple[int, int], bool, int, int, int]:
+    """Settings that both sides have, of the newest version, that have converged, with most seeds and runs.
+
+    `count` is the number of runs of any condition with these settings: the usual settings of a task have
+    more than those of a row that varies one of them.
+    """
     records = sides.records
     version = (records[0].task_version, int(records[0].identity["numerics"])) if records else (0, 0)
     converged = not any(map(met_cap, records))
-    return sides.seeds > 0, version, converged, sides.seeds, len(records)
+    return sides.seeds > 0, version, converged, sides.seeds, len(records), count
 
 
 def seeds_needed(finding: FindingConfig) -> int:

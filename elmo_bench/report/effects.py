@@ -96,16 +96,20 @@ MEASURES: dict[str, Callable[[FindingConfig, Sides, Referee], Effect | None]] = 
 
 
 def measure_perplexity(records: Sequence[PerplexityRecord], stream: str) -> Effect:
-    """Perplexity of a text after fine-tuning, in proportion to before; fine-tuning has no cap to meet."""
+    """Perplexity of a text after fine-tuning, in proportion to before, every sentence from a fresh state.
+
+    Fine-tuning that waits for dev text to stop improving has not converged where it met its cap before.
+    """
     texts = [record.streams[stream] for record in records]
     ratios = [log(text.after.average / text.before.average) for text in texts]
+    converged = tuple(record.best_step is None or record.stopped != "cap" for record in records)
     return Effect(
         value=mean(ratios),
         seeds=tuple(record.seed for record in records),
-        converged=(True,) * len(records),
+        converged=converged,
         first=mean(text.before.average for text in texts),
         second=mean(text.after.average for text in texts),
-        estimate=student(ratios),
+        estimate=student(ratios) if all(converged) else None,
     )
 
 

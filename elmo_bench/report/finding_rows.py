@@ -24,8 +24,8 @@ ABOUT = "The paper's findings as claims, fixed before runs are made (conf/findin
 NOTES = (
     "Holds, contrary: the adjusted p is below 0.05, and the interval excludes every effect against the "
     "claim, or every effect that agrees with it. Undetermined: neither; the smallest effect is named that "
-    "these runs would have shown with 80 % power. Not converged: a run met its cap on epochs, so nothing is "
-    "concluded.",
+    "these runs would have shown with 80 % power, whatever the other tests of the table say. Not converged: "
+    "a run met its cap on epochs, so nothing is concluded.",
     "p: as tested, and adjusted for the tests of the same table of the paper (Holm).",
 )
 ORDER = list(Verdict)  # of rows: what is decided comes first
@@ -90,27 +90,28 @@ def paper_cell(one: Judged) -> Cell:
     if not one.paper:
         return NOTHING
     verified = all(entry["verified"] for entry in one.paper.values())
-    lines = [spell_paper(one.paper), *([] if verified else ["unverified"])]
+    lines = [spell_paper(one), *([] if verified else ["unverified"])]
     return Cell(tuple(lines), "paper" if verified else "unverified")
 
 
-def spell_paper(paper: Mapping[str, Any]) -> str:
+def spell_paper(one: Judged) -> str:
     """The paper's numbers of both sides, its gain, or that it states the finding without numbers."""
+    paper, unit = one.paper, " epochs" if one.config.kind == "updates" else ""
     if not paper:
         return ""
     if "gain" in paper:
         return f"{paper['gain']['value']:+g}"
     if "stated" in paper:
         return "stated without numbers"
-    return " → ".join(f"{paper[side]['value']:g}" for side in ("first", "second") if side in paper)
+    return " → ".join(f"{paper[side]['value']:g}" for side in ("first", "second") if side in paper) + unit
 
 
 def spell_levels(one: Judged) -> str:
-    """The means of both sides."""
+    """The means of both sides, with their unit unless they are scores, weights or perplexities."""
     assert one.effect is not None
-    digits = 3 if one.config.kind == "layer_weight" else 0 if one.config.kind == "updates" else 2
+    digits, unit = {"layer_weight": (3, ""), "updates": (0, " updates")}.get(one.config.kind, (2, ""))
     levels = (one.effect.first, one.effect.second)
-    return " → ".join(f"{level:,.{digits}f}" for level in levels if level is not None)
+    return " → ".join(f"{level:,.{digits}f}" for level in levels if level is not None) + unit
 
 
 def spell_effect(kind: str, value: float) -> str:
@@ -173,7 +174,7 @@ def describe_findings(
 
 
 def _describe_one(one: Judged) -> Iterator[str]:
-    paper = f"; paper {spell_paper(one.paper)}" if one.paper else ""
+    paper = f"; paper {spell_paper(one)}" if one.paper else ""
     yield f"  {one.verdict:13}  {one.subject}: {one.config.claim}{paper}"
     indent = " " * 17
     if one.effect is not None:

@@ -29,6 +29,9 @@ from elmo_bench.report.published import GENERATED, Published, rank_source
 from elmo_bench.report.verdicts import Claimed, Verdict, judge
 from elmo_bench.types import UsageError
 
+FRESH = "sentences from fresh states"
+"""The reading of a text whose effect is measured; the table of perplexities has the paper's too."""
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -46,6 +49,7 @@ class Judged:
     commands: tuple[Command, ...]  # that make the runs it lacks
     p: float | None = None
     adjusted_p: float | None = None
+    tests: int = 1  # of the family, which the p is adjusted for
     verdict: Verdict = Verdict.NOT_RUN
 
     @property
@@ -67,10 +71,10 @@ class Judged:
 
     @property
     def detectable(self) -> float | None:
-        """The smallest effect that the runs would have shown with 80 % power."""
+        """The smallest effect that the runs would have shown with 80 % power, as one test of its family."""
         if self.effect is None or self.effect.estimate is None or self.untested:
             return None
-        return self.claimed.detectable(self.effect.estimate)
+        return self.claimed.detectable(self.effect.estimate, self.tests)
 
     @property
     def untested(self) -> str:
@@ -118,7 +122,9 @@ def judge_family(measured: Sequence[Judged]) -> list[Judged]:
     tested = [one for one in measured if not one.untested]
     p_values = [one.claimed.p_of(one.effect.estimate) for one in tested if one.effect and one.effect.estimate]
     adjusted = dict(zip(map(id, tested), zip(p_values, adjust_holm(p_values), strict=True), strict=True))
-    return [_judge_one(one, *adjusted.get(id(one), (None, None))) for one in measured]
+    counted = [replace(one, tests=max(len(tested), 1)) for one in measured]
+    found = [adjusted.get(id(one), (None, None)) for one in measured]
+    return [_judge_one(one, *p_values) for one, p_values in zip(counted, found, strict=True)]
 
 
 def _judge_one(measured: Judged, p: float | None, adjusted_p: float | None) -> Judged:
@@ -209,11 +215,16 @@ def _measure_texts(
         return Command(task.name, (f"+experiment={experiment}", f"data={blank.source}", *chosen, seeds))
 
     for text, streams in (task.paper.texts or {task.title: ()}).items():
-        named = replace(blank, subject=text, paper=_printed(finding, {"text": text}, where))
+        subject = (
+            text if streams else task.title
+        )  # the paper names a whole text by a corpus, ours may be another
+        named = replace(blank, subject=subject, paper=_printed(finding, {"text": text}, where))
         measured = [
             replace(
                 named,
-                subject=text if stream in streams or len(models[0].streams) == 1 else f"{text}, {stream}",
+                subject=subject
+                if stream in streams or len(models[0].streams) == 1
+                else f"{subject}, {stream}",
                 setting=setting,
                 effect=measure_perplexity(models, stream),
                 commands=() if len(models) >= len(wanted) else (command(models, *_chosen(models[0])),),
@@ -239,6 +250,6 @@ def _models(published: Published, source: str, task: str) -> dict[str, list[Perp
     for record in published.perplexities:
         tuned = record.finetuned
         if (tuned.source, tuned.task) == (source, task):
-            parts = (tuned.corpus, tuned.encoder, describe_schedule(record))
+            parts = (tuned.corpus, tuned.encoder, describe_schedule(record), FRESH)
             found[", ".join(filter(None, parts))][record.seed] = record
     return {setting: [by_seed[seed] for seed in sorted(by_seed)] for setting, by_seed in found.items()}

@@ -13,7 +13,7 @@ from elmo_bench.report.comparison import Run, Seeds
 from elmo_bench.report.differences import differing
 from elmo_bench.report.inputs import ReportInputs
 from elmo_bench.report.model import Cell, Section, Table
-from elmo_bench.report.published import Sheet, block_of, rank_source
+from elmo_bench.report.published import USUAL_NUMBERS, Sheet, block_of, rank_source, stored_type
 from elmo_bench.report.tables import compare_cells
 
 NAME, TITLE, SPLIT = "further", "Further runs", "test"
@@ -91,6 +91,8 @@ def _row(seeds: Seeds, inputs: ReportInputs, shown: Keys, names_corpus: bool) ->
 def _differences(record: Record, inputs: ReportInputs, shown: Keys) -> list[str]:
     """What sets a run apart in addition to ELMo: its data, its word vectors, its settings."""
     lines = describe_share(record)
+    if not is_baseline(record) and (stored := stored_type(record)) != USUAL_NUMBERS:
+        lines.append(f"layers stored as {stored}")
     words = record.identity["words"]
     lines.append("no word vectors" if words["kind"] == "none" else f"{words['kind']} word vectors")
     usual = [

@@ -68,8 +68,8 @@ def build_pretraining(name: str, inputs: ReportInputs) -> Table:
         (text("CNN-BIG-LSTM (paper)"), one_billion, NOTHING, forward, NOTHING, NOTHING),
         (text("the paper's biLM"), one_billion, text("carried"), NOTHING, NOTHING, averaged),
     ]
-    for record in inputs.published.pretrainings:
-        names = text(record.config["name"]), text(describe_corpus(record))
+    for model, record in inputs.published.pretrainings.items():
+        names = text(model), text(describe_corpus(record))
         rows += [(*names, *cells) for cells in _heldout_rows(record.heldout)]
     return Table(
         name=f"{name}_pretraining",

@@ -27,15 +27,18 @@ def detectable_gain(deviation: float, seeds: int) -> float:
     return detectable_effect(deviation / sqrt(seeds), seeds - 1)
 
 
-def detectable_effect(error: float, freedom: float) -> float:
+def detectable_effect(error: float, freedom: float, significance: float = SIGNIFICANCE) -> float:
     """The smallest effect that a standard error with these degrees of freedom shows with 80 % power."""
     if error == 0:
         return 0.0
+
+    def lacking(shift: float) -> float:
+        return _power(shift, freedom, significance) - POWER
+
     highest = 1.0
-    while _power(highest, freedom) < POWER:
+    while lacking(highest) < 0:
         highest *= 2
-    shift = scipy.optimize.brentq(lambda shift: _power(shift, freedom) - POWER, 0.0, highest, xtol=1e-9)
-    return error * float(shift)
+    return error * float(scipy.optimize.brentq(lacking, 0.0, highest, xtol=1e-9))
 
 
 def seeds_for(gain: float, deviation: float) -> int | None:
@@ -87,24 +90,24 @@ def spell_power(deviation: float, seeds: int, gain: float) -> str:
     return "; ".join(parts)
 
 
-def _power(shift: float, freedom: float) -> float:
+def _power(shift: float, freedom: float, significance: float = SIGNIFICANCE) -> float:
     """The power at a true effect of `shift` standard errors."""
     if shift > CERTAIN:
         return 1.0
     if isinf(freedom):
-        critical = float(scipy.stats.norm.ppf(1 - SIGNIFICANCE / 2))
+        critical = float(scipy.stats.norm.ppf(1 - significance / 2))
         return float(scipy.stats.norm.sf(critical - shift) + scipy.stats.norm.cdf(-critical - shift))
-    critical = float(scipy.stats.t.ppf(1 - SIGNIFICANCE / 2, freedom))
+    critical = float(scipy.stats.t.ppf(1 - significance / 2, freedom))
     above = float(scipy.stats.nct.sf(critical, freedom, shift))
     below = float(scipy.stats.nct.cdf(-critical, freedom, shift)) if shift < FAR else 0.0
     return above + below
 
 
-def detectable_margin(error: float, freedom: float) -> float:
+def detectable_margin(error: float, freedom: float, significance: float = SIGNIFICANCE) -> float:
     """The smallest margin within which two equal systems are shown to be equivalent, with 80 % power.
 
-    Two one-sided tests at 5 %; each must succeed where nine in ten do, so that both do in eight of ten.
+    Two one-sided tests; each must succeed where nine in ten do, so that both do in eight of ten.
     """
-    both = (1 - SIGNIFICANCE, (1 + POWER) / 2)
+    both = (1 - significance, (1 + POWER) / 2)
     distribution = scipy.stats.norm() if isinf(freedom) else scipy.stats.t(freedom)
     return error * sum(float(distribution.ppf(quantile)) for quantile in both)

@@ -40,8 +40,9 @@ from elmo_bench.report.shapes import find_misshapen, find_missing
 from elmo_bench.types import DamagedFileError
 
 GENERATED = "sample"  # the source that this project writes itself
+USUAL_NUMBERS = "float16"  # in which layers are stored unless a run says otherwise
 Key = TypeVar("Key", "Block", str)
-Kept = TypeVar("Kept", EnsembleRecord, PretrainingRecord, PerplexityRecord)
+Kept = TypeVar("Kept", EnsembleRecord, PerplexityRecord)
 
 
 @dataclass(frozen=True, order=True)
@@ -172,7 +173,7 @@ class Published:
     problems: tuple[str, ...]
     broken: tuple[str, ...] = ()  # of the problems, those of files that cannot be read as they are
     ensembles: tuple[EnsembleRecord, ...] = ()
-    pretrainings: tuple[PretrainingRecord, ...] = ()
+    pretrainings: Mapping[str, PretrainingRecord] = field(default_factory=dict)  # by the name of the model
 
     def blocks(self) -> list[Block]:
         """Every block that has a run; the generated world comes last."""
@@ -213,14 +214,14 @@ def keep_usual_numbers(runs: Sequence[Run]) -> list[Run]:
 
     Another type is another condition, which no cell mixes with this one or shows in its place.
     """
-    counts = Counter(_stored(run.record) for run in runs if not is_baseline(run.record))
-    usual = max(counts, key=lambda dtype: (counts[dtype], dtype == "float16", dtype), default="")
-    return [run for run in runs if is_baseline(run.record) or _stored(run.record) == usual]
+    counts = Counter(stored_type(run.record) for run in runs if not is_baseline(run.record))
+    usual = max(counts, key=lambda dtype: (counts[dtype], dtype == USUAL_NUMBERS, dtype), default="")
+    return [run for run in runs if is_baseline(run.record) or stored_type(run.record) == usual]
 
 
-def _stored(record: Record) -> str:
+def stored_type(record: Record) -> str:
     """The type of stored numbers; older records say nothing of it."""
-    return str(record.identity.get("store", {}).get("dtype", "float16"))
+    return str(record.identity.get("store", {}).get("dtype", USUAL_NUMBERS))
 
 
 def sheets_of(blocks: Iterable[Block]) -> list[Sheet]:
@@ -258,7 +259,7 @@ class _Reader:
     perplexities: list[PerplexityRecord] = field(default_factory=list)
     neighbours: list[NeighboursRecord] = field(default_factory=list)
     ensembles: list[EnsembleRecord] = field(default_factory=list)
-    pretrainings: list[PretrainingRecord] = field(default_factory=list)
+    pretrainings: dict[str, PretrainingRecord] = field(default_factory=dict)
     problems: list[str] = field(default_factory=list)
     broken: list[str] = field(default_factory=list)
 
@@ -272,7 +273,8 @@ class _Reader:
             elif kind == "ensemble":
                 self.keep(form_record(EnsembleRecord, content, path), self.ensembles, name)
             elif kind == "pretraining":
-                self.keep(form_record(PretrainingRecord, content, path), self.pretrainings, name)
+                model, _, _ = path.stem.rpartition("-")  # what follows is the beginning of its identity
+                self.pretrainings[model or path.stem] = form_record(PretrainingRecord, content, path)
             elif kind == "perplexity":
                 self.keep(form_record(PerplexityRecord, content, path), self.perplexities, name)
             elif kind == "neighbours":
@@ -330,7 +332,7 @@ def read_published(directory: Path) -> Published:
         problems=tuple(reader.problems),
         broken=tuple(reader.broken),
         ensembles=tuple(reader.ensembles),
-        pretrainings=tuple(reader.pretrainings),
+        pretrainings=reader.pretrainings,
     )
 
 

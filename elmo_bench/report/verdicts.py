@@ -60,11 +60,13 @@ class Claimed:
             return estimate.p(low if low > -inf else high)
         return estimate.p(low if estimate.value <= low else high)
 
-    def detectable(self, estimate: Estimate) -> float:
-        """The smallest effect (for equivalence, the smallest margin) that 80 % power would have shown."""
-        if self.direction == "equivalent":
-            return detectable_margin(estimate.error, estimate.freedom)
-        return detectable_effect(estimate.error, estimate.freedom)
+    def detectable(self, estimate: Estimate, tests: int) -> float:
+        """The smallest effect (for equivalence, the smallest margin) that 80 % power would have shown.
+
+        Of so many tests, each has its share of the level, so it holds whatever the p of the others.
+        """
+        smallest = detectable_margin if self.direction == "equivalent" else detectable_effect
+        return smallest(estimate.error, estimate.freedom, SIGNIFICANCE / tests)
 
 
 def judge(

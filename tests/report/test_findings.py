@@ -18,6 +18,7 @@ from elmo_bench.report.comparison import Referee, Run
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import Judged, judge_findings
 from elmo_bench.report.inputs import describe_tasks
+from elmo_bench.report.power import detectable_effect
 from elmo_bench.report.published import Published, read_published
 from elmo_bench.report.verdicts import Verdict
 from elmo_bench.sweep.compose import open_composer
@@ -176,6 +177,28 @@ def test_converged_runs_come_before_more_runs_at_their_cap(tmp_path: Path) -> No
     assert (one.verdict, one.seeds) == (Verdict.HOLDS, 3)
 
 
+@pytest.mark.parametrize("usual", [1, 2, 3, 4])
+def test_settings_of_most_runs_come_before_those_of_a_row_that_varies_one(tmp_path: Path, usual: int) -> None:
+    for value in (1, 2, 3, 4):  # whichever is the usual one: no order of names decides
+        pairs = CLEAR if value == usual else ((25, 10), (26, 11), (25, 9))
+        settings = {"task": {"name": "ner", "settings": {"varied": value}}}
+        publish_pairs(tmp_path, *pairs, identity=settings)
+        if value == usual:
+            publish(tmp_path, make_record("ner", 1, 20, {**ELMO, "layers": "last"}, identity=settings), 20)
+    assert verdict_on(tmp_path).verdict == Verdict.HOLDS
+
+
+def test_what_could_have_been_seen_is_that_of_one_test_among_its_family(tmp_path: Path) -> None:
+    publish_pairs(tmp_path, *MIXED)
+    alone = verdict_on(tmp_path)
+    among = judge(tmp_path, make_family(GAIN, GAIN, GAIN))[0]
+    assert alone.effect and alone.effect.estimate
+    estimate = alone.effect.estimate
+    assert (alone.tests, among.tests) == (1, 3)
+    assert alone.detectable == detectable_effect(estimate.error, estimate.freedom, 0.05)
+    assert among.detectable == detectable_effect(estimate.error, estimate.freedom, 0.05 / 3)
+
+
 def test_p_values_of_a_family_are_adjusted_for_the_tests_that_were_made(tmp_path: Path) -> None:
     publish_pairs(tmp_path, *CLEAR)
     last = {**ELMO, "layers": "last"}
@@ -318,7 +341,8 @@ def test_perplexity_in_proportion_to_before(
         "paper": {"first": "tables/table7_arxiv_dev_perplexity/{text}/before"},
     }  # fmt: skip
     (one,) = judge(tmp_path, make_family(finding, experiment="table7_perplexity"), "open")
-    assert (one.verdict, one.subject) == (verdict, "CoNLL-2003 (NER)")
+    assert (one.verdict, one.subject) == (verdict, "NER")  # on another corpus than the paper's row
+    assert not figures or one.setting.endswith("sentences from fresh states")
     assert one.paper["first"]["value"] == 103.2
     choice = "data.corpus=wikigold encoder=small seed=2,3" if figures else "seed=1,2,3"
     command = f"python run.py -m task=ner +experiment=table7_perplexity data=open {choice}"
@@ -338,8 +362,27 @@ def test_the_same_finding_about_two_models_is_two_lines_of_markdown(tmp_path: Pa
         "test": "seeds",
     }
     table = write_findings(judge(tmp_path, make_family(finding), "open"))
-    names = [line.split(" | ")[0] for line in table.splitlines() if "CoNLL" in line]
-    assert names == [f"| CoNLL-2003 (NER): lower (wikigold, {encoder})" for encoder in ("large", "small")]
+    names = [line.split(" | ")[0] for line in table.splitlines() if "lower" in line]
+    reading = "sentences from fresh states"
+    assert names == [f"| NER: lower (wikigold, {encoder}, {reading})" for encoder in ("large", "small")]
+
+
+def test_a_finetuning_that_met_its_cap_before_dev_text_stopped_improving_has_not_converged(
+    tmp_path: Path,
+) -> None:
+    for seed in (1, 2, 3):
+        record = perplexity(seed, 100.0 + seed, 50.0)
+        ended = {"stopped": "cap" if seed == 2 else "patience", "best_step": 40}
+        write_record(tmp_path / f"{seed}.json", record.model_copy(update=ended))
+    finding = {
+        "claim": "lower",
+        "tasks": ["ner"],
+        "kind": "perplexity",
+        "direction": "smaller",
+        "test": "seeds",
+    }
+    (one,) = judge(tmp_path, make_family(finding), "open")
+    assert (one.verdict, one.untested) == (Verdict.NOT_CONVERGED, "1 of 3 runs met their cap on epochs")
 
 
 def test_findings_about_one_source_are_left_out_of_others(tmp_path: Path) -> None:

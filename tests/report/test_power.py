@@ -38,7 +38,9 @@ def test_power_is_the_share_of_simulated_t_tests(seeds: int) -> None:
 
 def test_no_gain_is_found_as_often_as_the_level_says() -> None:
     assert power_of(0.0, 1.0, 4) == pytest.approx(0.05)
-    assert detectable_effect(1.0, inf) == pytest.approx(stats.norm.ppf(0.975) + stats.norm.ppf(0.8), abs=1e-4)
+    for level in (0.05, 0.01):
+        expected = stats.norm.ppf(1 - level / 2) + stats.norm.ppf(0.8)
+        assert detectable_effect(1.0, inf, level) == pytest.approx(expected, abs=1e-4)
 
 
 @pytest.mark.parametrize("seeds", [2, 3, 30])

@@ -405,14 +405,19 @@ def odd_records() -> list[Record]:
 
 
 def test_notes_say_what_must_be_known_of_the_corpus(tmp_path: Path) -> None:
-    place = {"source": "open", "corpus": "part"}
-    publish(tmp_path, make_record("squad", 1, 20, NONE, **place), 20)  # from before records had notes
-    for seed, own in ((1, ["from the record"]), (2, ["from the record"])):
-        publish(tmp_path, make_record("snli", seed, 20, NONE, **place, notes=own), 20)
+    for task, corpus, said in (
+        ("squad", "part", None),  # from before records had notes
+        ("srl", "ewt", ["what was said once"]),  # a correction reaches published runs
+        ("snli", "elsewhere", ["from the record"]),  # a corpus that this machine does not know
+    ):
+        place = {"source": "open", "corpus": corpus}
+        for seed in (1, 2):
+            publish(tmp_path, make_record(task, seed, 20, NONE, **place, notes=said), 20)
     notes = " ".join(table(build(tmp_path), "table1", "source open").notes)
-    assert "SQuAD (part): a ninth of the paper's training questions; " in notes
-    assert "test is the official dev set, while the paper's test scores are of the hidden test set" in notes
-    assert "SNLI (part): from the record" in notes
+    assert "SQuAD (part): of 10,941 questions to learn from, 4,019 are the paper's" in notes
+    assert "while the paper's test scores are of the hidden test set" in notes
+    assert "SRL (ewt): web text with 28,639 verbs" in notes and "what was said once" not in notes
+    assert "SNLI (elsewhere): from the record" in notes
 
 
 def test_a_figure_has_the_notes_of_a_table(tmp_path: Path) -> None:
@@ -601,7 +606,7 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     model.write_text(json.dumps(make_model(finetuned=None, config={"name": "small"})))
     pretraining = read_model_record(model)
     assert pretraining
-    write_record(records / "pretraining.json", pretraining)
+    write_record(records / "small_long-0123abcd4567.json", pretraining)  # named by the model's directory
     model.unlink()
     write_record(records / "perplexity.json", perplexity)
     write_record(records / "older.json", as_before_carried_states(perplexity))
@@ -636,7 +641,7 @@ def test_perplexities_and_neighbours_are_shown(records: Path) -> None:
     assert f"{heading} fresh, sentences cut after 120 tokens | 103.25 | 46.50 |" in text
     assert text.count(f"{heading} carried") == 1
     assert "| the paper's biLM | 1B Word Benchmark | carried | – | – | 39.7 |" in text
-    heldout = "| small | dev-text.txt, 2,010 tokens (30,000 to learn from) |"
+    heldout = "| small\\_long | dev-text.txt, 2,010 tokens (30,000 to learn from) |"
     assert f"{heldout} fresh | 46.00 | 47.00 | 46.50 |" in text
     assert f"{heldout} carried | 44.00 | 43.00 | 43.50 |" in text
     assert "A \\[play\\] ." in text
