@@ -20,7 +20,10 @@ from elmo_bench.report.model import Cell, Place, Section, Table
 from elmo_bench.report.verdicts import Verdict
 
 NAME, TITLE = "findings", "Findings"
-ABOUT = "The paper's findings as claims, fixed before runs are made (conf/findings), and what runs say."
+ABOUT = (
+    "The paper's findings as claims (conf/findings), fixed before runs are made unless their file says "
+    "otherwise, and what runs say."
+)
 NOTES = (
     "Holds, contrary: the adjusted p is below 0.05, and the interval excludes every effect against the "
     "claim, or every effect that agrees with it. Undetermined: neither; the smallest effect is named that "
