@@ -18,8 +18,8 @@ def _as_text(name: Any) -> Any:
     return str(name) if type(name) is int else name
 
 
-ModelName = Annotated[str, BeforeValidator(_as_text), Field(pattern=r"^[\w.+-]+$")]
-"""The name of a model's directory."""
+ModelName = Annotated[str, BeforeValidator(_as_text), Field(pattern=r"^\w[\w.+-]*$")]
+"""The name of a model's directory, which is never `.` or `..`: old work under this name is deleted."""
 
 
 class BilmOptions(Config):

@@ -9,9 +9,12 @@ from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.encoders.layers import spell_numbers
 from elmo_bench.encoders.shards import STORE, UnitSummary, in_units, list_units, remove_unit
 from elmo_bench.files import remove_dead, remove_free_lock
+from elmo_bench.runs.scores import DRAWN_SCORES
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
+MADE_IN_CACHE = (STORE, DRAWN_SCORES, "hub", "models", "slots", "speeds", "texts", "vectors", "world")
+"""The directories that this package makes below paths.cache, which may hold files of others too."""
 EXAMPLE = "python -m elmo_bench store list\n  python -m elmo_bench store list paths.cache=/scratch/cache"
 
 
@@ -66,7 +69,8 @@ def clean(arguments: argparse.Namespace) -> None:
         raise UsageError("--encoder: expected a name or the beginning of a fingerprint, got an empty text")
     paths = read_paths(arguments)
     root = paths.cache / STORE
-    for directory in [paths.cache, *(path for path in paths.cache.rglob("*") if path.is_dir())]:
+    made = [paths.cache / name for name in MADE_IN_CACHE]
+    for directory in [place for one in made for place in (one, *one.rglob("*")) if place.is_dir()]:
         remove_dead(directory)
     units = list_units(root)
     chosen = [unit for unit in units if is_chosen(unit, arguments)]
@@ -79,7 +83,7 @@ def clean(arguments: argparse.Namespace) -> None:
             freed += unit.bytes
         else:
             print(f"{unit.directory} is being filled by another process and is kept")
-    for lock in [*paths.cache.rglob("*.lock"), *paths.runs.glob("*/.*.lock")]:
+    for lock in [*(lock for one in made for lock in one.rglob("*.lock")), *paths.runs.glob("*/.*.lock")]:
         remove_free_lock(lock)
     print(f"{in_units(freed)} freed in {root}")
 

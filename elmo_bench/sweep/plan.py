@@ -14,7 +14,7 @@ from typing import Any
 from elmo_bench.config import RunConfig
 from elmo_bench.sweep.outcomes import JobEnd
 from elmo_bench.training.progress import spell_time
-from elmo_bench.types import BenchError
+from elmo_bench.types import BenchError, UsageError
 
 Overrides = list[str]
 Kinship = tuple[Any, ...]
@@ -79,11 +79,17 @@ class Plan:
 
 
 def plan_jobs(jobs: Sequence[Overrides], locate: Callable[[Overrides], Target]) -> Plan:
-    """Locate the record of every job, and drop duplicate jobs."""
+    """Locate the record of every job, and drop duplicate jobs; two different jobs never write one record."""
     planned: dict[str, PlannedJob] = {}
+    writers: dict[Path, str] = {}
     for overrides in jobs:
         try:
             found = locate(overrides)
+            if writers.setdefault(found.record, found.key) != found.key:
+                raise UsageError(
+                    f"{found.record}: another job of this sweep with other settings writes it too; give "
+                    "each a name of its own, such as 'name=mine-s${seed}'"
+                )
             planned.setdefault(found.key, PlannedJob(overrides, found))
         except BenchError as error:
             planned[" ".join(overrides)] = PlannedJob(overrides, None, error)

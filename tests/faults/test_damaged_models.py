@@ -87,6 +87,19 @@ def test_a_damaged_model_of_the_user_is_refused_and_not_touched(
     assert contents(model) == before
 
 
+def test_a_plan_does_not_take_another_model_for_the_one_that_is_asked_for(copied: Path) -> None:
+    asked = pretraining_jobs.KIND.read(values(copied))
+    assert pretraining_jobs.KIND.locate(asked).done
+    with pytest.raises(UsageError, match="holds a biLM trained in another way or on other text"):
+        pretraining_jobs.KIND.locate(asked.model_copy(update={"seed": 2}))
+
+
+@pytest.mark.parametrize("name", [".", "..", "-x"])
+def test_a_model_is_never_named_like_a_directory_above(copied: Path, name: str) -> None:
+    with pytest.raises(UsageError, match="name"):
+        pretraining_jobs.KIND.read({**values(copied), "name": name})
+
+
 def test_a_cut_vocabulary_is_named_and_not_the_softmax_that_it_does_not_fit(copied: Path) -> None:
     truncate(copied / "models" / "tiny" / "vocabulary.txt")
     with pytest.raises(DamagedFileError, match=r"vocabulary\.txt differs from its hash"):

@@ -357,6 +357,15 @@ def test_clean_removes_the_locks_that_nobody_holds(whole: Path, tmp_path: Path) 
         assert not lock.exists()
 
 
+def test_clean_touches_nothing_that_others_keep_in_the_place_of_the_cache(whole: Path) -> None:
+    theirs = [whole.parent / name for name in ("Cargo.lock", "project/uv.lock", "project/.x-0123abcd.tmp")]
+    for path in theirs:
+        path.parent.mkdir(exist_ok=True)
+        path.write_text("kept")
+    assert main(["store", "clean", "--all", *places(whole.parent, whole.parent / "runs")]) == 0
+    assert [path.read_text() for path in theirs] == ["kept"] * 3
+
+
 def test_a_full_disk_keeps_what_is_there_and_names_the_file(tmp_path: Path, whole: Path) -> None:
     unit = next(whole.glob("*/unit.json")).parent
     before = hashes(whole)

@@ -60,6 +60,17 @@ def test_a_plan_lists_every_run_once_and_adds_the_hours() -> None:
     ]
 
 
+def test_two_different_jobs_for_one_record_are_never_one() -> None:
+    def locate(overrides: list[str]) -> Target:
+        (seed,) = overrides
+        return Target(seed, Path("models/mine/record.json"), False, "pre-training", None)
+
+    plan = plan_jobs([["seed=1"], ["seed=2"], ["seed=1"]], locate)
+    assert ([job.overrides for job in plan.missing], plan.repeated) == ([["seed=1"]], 1)
+    (refused,) = plan.broken
+    assert refused.overrides == ["seed=2"] and "with other settings writes it too" in str(refused.error)
+
+
 def test_a_plan_does_not_describe_jobs_by_the_word_that_asks_for_it() -> None:
     words = ["plan=true", "+plan=1", "++plan=yes"]
     single = plan_jobs([["short", "a"]], place)

@@ -82,7 +82,7 @@ def pretrain(run: Pretraining, log: Log) -> Path:
     is_first = getattr(pl.utilities.rank_zero_only, "rank", 0) == 0  # of the processes of one distributed run
     if not is_first:
         log = _keep_quiet
-    identity = _identity(run)
+    identity = identity_of(run)
     if is_finished(run, identity):
         if is_first:
             _remove_work(run.work)
@@ -158,7 +158,7 @@ def _lock_of(work: Path) -> Path:
     return work.with_name(f"{work.name}.lock")
 
 
-def _identity(run: Pretraining) -> str:
+def identity_of(run: Pretraining) -> str:
     """The hash of all that decides the weights."""
     return hash_value(
         {
