@@ -77,7 +77,7 @@ def _replaced_stream(name: str, kind: type[_NamedFile]) -> Iterator[None]:
     stream = io.TextIOWrapper(
         io.BufferedWriter(kind(earlier.fileno(), TITLES[name])),
         encoding=earlier.encoding,
-        errors=earlier.errors,
+        errors="backslashreplace",  # what the encoding lacks, ASCII for one, is escaped, and the work goes on
         line_buffering=getattr(earlier, "line_buffering", True),
     )
     setattr(sys, name, stream)

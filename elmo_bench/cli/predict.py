@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import sys
 import tempfile
 from collections.abc import Iterator, Sequence
@@ -11,7 +12,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
-from elmo_bench.files import write_atomically
+from elmo_bench.files import is_plain_file, write_atomically
 from elmo_bench.types import UsageError, log_to_stderr
 
 if TYPE_CHECKING:
@@ -40,7 +41,12 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--text", action="store_true", help="FILE has one sentence per line, its tokens separated by blanks"
     )
-    parser.add_argument("--output", type=Path, metavar="OUT", help="output file (default: standard output)")
+    parser.add_argument(
+        "--output",
+        type=Path,
+        metavar="OUT",
+        help="output file, replacing none of other content (default: standard output)",
+    )
     parser.add_argument("--words", action="store_true", help="write the sentences next to the predictions")
     parser.add_argument(
         "--conventional", action="store_true", help="write the file that the task's scorer reads instead"
@@ -66,11 +72,22 @@ def run(arguments: argparse.Namespace) -> None:
         lines = as_lines(restored, examples, predictions, arguments.words)
         content = "".join(f"{line}\n" for line in lines)
     if arguments.output:
-        write_atomically(arguments.output, content.encode())
+        write_new(arguments.output, content.encode())
     else:
         sys.stdout.write(content)
     against = "" if arguments.text else worth(restored, examples, predictions)
     log_to_stderr(f"{len(examples):,} examples{against}")
+
+
+def write_new(output: Path, content: bytes) -> None:
+    """Replace nothing, not even an input that was named by mistake; a repeated command finds its own file."""
+    if not os.path.lexists(output):
+        write_atomically(output, content)
+    elif not is_plain_file(output) or output.read_bytes() != content:
+        raise UsageError(
+            f"--output {output}: expected a new file, got one that exists already, with other content; "
+            "choose another name or remove it"
+        )
 
 
 def as_text(arguments: argparse.Namespace, restored: Restored, folder: Path) -> list[Path]:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -143,11 +144,33 @@ def weights_of(run: Restored) -> str:
     return run.record.hashes[WEIGHTS]
 
 
+def check_output(directory: Path, name: str) -> None:
+    """Refuse to write over anything but an earlier ensemble: a finished run's files have the same names.
+
+    A directory that has the ensemble's own name may lack the record, if an earlier command was stopped.
+    """
+    remedy = "choose another --output or remove it"
+    if not directory.is_dir():
+        if os.path.lexists(directory):
+            raise UsageError(f"{directory}: expected a directory, got something else; {remedy}")
+        return
+    found = {path.name for path in directory.iterdir() if not path.name.startswith(".")}
+    others = found - {ENSEMBLE_RECORD, COUNTS, *map(predictions_file, SPLITS)}
+    if found and directory.name != f"ensemble-{name}" and ENSEMBLE_RECORD not in found:
+        others = found
+    if others:
+        raise UsageError(
+            f"{directory}: expected a new directory or one that an ensemble was written to, "
+            f"got one that holds {min(others)}; {remedy}"
+        )
+
+
 def write_ensemble(
     runs: Sequence[Restored], splits: Mapping[str, EnsembleSplit], directory: Path
 ) -> EnsembleRecord:
     """Write predictions, counts, and last of all the record."""
-    first = runs[0]
+    first, ensemble_name = runs[0], name_ensemble(runs)
+    check_output(directory, ensemble_name)
     counts = {name: count(first, split, split.together) for name, split in splits.items()}
     members = [
         describe_member(
@@ -161,7 +184,7 @@ def write_ensemble(
     write_counts(directory / COUNTS, counts)
     files = [COUNTS, *map(predictions_file, splits)]
     record = EnsembleRecord(
-        name=name_ensemble(runs),
+        name=ensemble_name,
         task=first.record.task,
         task_version=first.record.task_version,
         metric=first.record.metric,

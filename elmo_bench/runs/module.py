@@ -76,7 +76,7 @@ class TaskModule(pl.LightningModule):
         loss: Tensor = self(batch).loss + self._lam * self.injection.penalty()
         if not torch.isfinite(loss):
             raise BenchError(
-                f"step {self.global_step}: expected a finite training loss, got {float(loss)}; "
+                f"step {self.global_step}: expected a finite training loss, got {float(loss.detach())}; "
                 "lower task.training.optimiser.lr, or clip gradients by task.training.clip"
             )
         return loss

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -130,8 +131,9 @@ class Prepared:
     identity: dict[str, Any]
 
     def place(self, directory: Path) -> Path:
-        """Where its record lies or will lie: the same question has the same name."""
-        return directory / "neighbours" / f"{self.question.word}-{hash_value(self.identity)[:12]}.json"
+        """Where its record lies or will lie: the same question has the same name, whatever its word holds."""
+        word = re.sub(r"[^\w.-]", "_", self.question.word)  # a slash would lead elsewhere
+        return directory / "neighbours" / f"{word}-{hash_value(self.identity)[:12]}.json"
 
 
 def answer_one(command: NeighboursCommand, typed: Sequence[str]) -> Path:

@@ -168,6 +168,21 @@ def test_a_record_is_kept_once_beside_those_of_runs(
         list(read_records(tmp_path / "records"))
 
 
+@pytest.mark.parametrize(
+    ("word", "stem"), [("../1/2", ".._1_2"), ("/etc", "_etc"), ("U.S.-based", "U.S.-based"), ("für", "für")]
+)
+def test_a_word_does_not_lead_to_another_directory(
+    word: str, stem: str, places: list[str], tmp_path: Path
+) -> None:
+    records = tmp_path / "records"
+    Path(places[3]).write_text(f"this {word} is a word\n", encoding="utf-8")
+    assert main(["neighbours", word, *places[2:], "--record", f"paths.records={records}"]) == 0
+    ((path, record),) = read_records_of(NeighboursRecord, records)
+    assert path.parent == records / "neighbours"
+    assert path.stem.rpartition("-")[0] == stem
+    assert record.word == word
+
+
 @pytest.fixture
 def asked(places: list[str], tmp_path: Path) -> dict[str, Any]:
     """The same question as the job of an experiment."""

@@ -101,4 +101,5 @@ def test_a_loss_that_runs_away_is_said_with_what_to_do(tmp_path: Path) -> None:
     answer, _, errors = finish(*own_files(tmp_path), *steps)
     assert "expected a finite training loss, got nan; lower task.training.optimiser.lr" in errors
     assert "Traceback" not in errors
+    assert "requires_grad" not in errors  # PyTorch's warning of a number that is taken from a graph
     assert answer == 1

@@ -87,6 +87,23 @@ def test_its_own_test_file_gives_its_own_predictions(
         assert f"{record.metric} {score:.2f} against the labels" in capsys.readouterr().err
 
 
+def test_no_file_is_replaced_but_a_command_may_be_repeated(
+    ner_run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    own, link, target = tmp_path / "in.conll", tmp_path / "link", tmp_path / "out.jsonl"
+    shutil.copyfile(own_test_file(ner_run), own)
+    link.symlink_to("nowhere")
+    before = own.read_bytes()
+    for taken in (own, link, tmp_path):
+        assert predict(ner_run, str(own), "--output", str(taken)) == 2
+        refusal = f"error: --output {taken}: expected a new file, got one that exists already, with other"
+        assert refusal in capsys.readouterr().err
+    assert own.read_bytes() == before and link.is_symlink()
+    for _ in range(2):
+        assert predict(ner_run, str(own), "--output", str(target)) == 0
+    assert target.read_bytes() == (ner_run / "predictions-test.jsonl").read_bytes()
+
+
 @pytest.mark.parametrize("nearest", ["mean", "token"])
 def test_a_probe_is_brought_back_even_from_before_its_newest_settings(
     nearest: str, root: Path, tmp_path: Path
@@ -239,6 +256,26 @@ def test_an_ensemble_is_published_with_its_counts(pos_runs: list[Path], tmp_path
     assert path.with_suffix(".npz").read_bytes() == (source / "counts.npz").read_bytes()
     (source / "counts.npz").write_bytes(b"other")
     assert main(["publish", str(source), f"paths.records={tmp_path / 'other'}"]) == 1
+
+
+def test_an_ensemble_replaces_an_earlier_one_alone(
+    pos_runs: list[Path], tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    run, out, file = tmp_path / "run", tmp_path / "out", tmp_path / "file"
+    shutil.copytree(pos_runs[0], run)
+    file.write_text("mine")
+    before = {path.name: hash_file(path) for path in run.iterdir() if path.is_file()}
+    assert ensemble(pos_runs, "--output", str(run)) == 2
+    refusal = "expected a new directory or one that an ensemble was written to, got one that holds"
+    assert f"{run}: {refusal}" in capsys.readouterr().err
+    assert {path.name: hash_file(path) for path in run.iterdir() if path.is_file()} == before
+    assert ensemble(pos_runs, "--output", str(file)) == 2
+    assert f"{file}: expected a directory, got something else" in capsys.readouterr().err
+    for _ in range(2):
+        assert ensemble(pos_runs, "--output", str(out)) == 0
+    (out / "ensemble.json").unlink()  # the predictions could be anybody's
+    assert ensemble(pos_runs, "--output", str(out)) == 2
+    assert f"{out}: {refusal} counts.npz; choose another --output or remove it" in capsys.readouterr().err
 
 
 def test_an_ensemble_of_a_run_and_its_twin_is_that_run(

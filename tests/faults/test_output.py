@@ -5,13 +5,13 @@ from __future__ import annotations
 import io
 import os
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 
 import pytest
 
-from elmo_bench.output import outlive_output
+from elmo_bench.output import name_output, outlive_output
 from tests.support.caches import copy_cache
 from tests.support.processes import places, start_python
 
@@ -54,6 +54,21 @@ def test_work_goes_on_without_its_output(
     errors = capfd.readouterr().err
     assert errors.count("warning: standard output cannot be written (") == 1
     assert errors.endswith("; the work goes on without it\n")
+
+
+@pytest.mark.parametrize("name", ["stdout", "stderr"])
+@pytest.mark.parametrize("block", [name_output, outlive_output])
+def test_what_the_encoding_lacks_is_escaped(
+    name: str,
+    block: Callable[[], AbstractContextManager[None]],
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    with (tmp_path / "said").open("w", encoding="ascii", errors="strict") as stream:
+        monkeypatch.setattr(sys, name, stream)
+        with block():
+            print("Zoë – said", file=getattr(sys, name))
+    assert (tmp_path / "said").read_text(encoding="ascii") == "Zo\\xeb \\u2013 said\n"
 
 
 def test_streams_that_are_closed_or_no_files_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:
