@@ -86,7 +86,7 @@ class Conll2012Document:
 
 
 def read_documents(path: Path) -> Iterator[Conll2012Document]:
-    """Documents between `#begin document` and `#end document`, with unique names and parts."""
+    """Documents between `#begin document` and `#end document`, with unique names and parts, none empty."""
     seen: set[tuple[str, int]] = set()
     for document in require_any(path, _read_documents(path), "document"):
         identity = (document.name, document.part)
@@ -94,6 +94,9 @@ def read_documents(path: Path) -> Iterator[Conll2012Document]:
             raise fault(
                 path, document.line, "a new document or part", f"{document.name}, part {document.part} again"
             )
+        if not document.sentences:
+            expected = f"at least one sentence in document {document.name}, part {document.part}"
+            raise fault(path, document.line, expected, "none", "remove the document")
         seen.add(identity)
         yield document
 

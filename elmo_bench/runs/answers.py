@@ -130,7 +130,8 @@ def _data_of(record: Record) -> DataConfig:
 
 def _read_predictions(path: Path) -> dict[str, Prediction]:
     """Predictions by id; the file is that of a record, by its hash."""
-    rows = [json.loads(line) for line in path.read_text("utf-8").splitlines() if line]
+    # JSON leaves U+2028 and the like as they are, at which str.splitlines would split, too.
+    rows = [json.loads(line) for line in path.read_text("utf-8").split("\n") if line]
     return {row["id"]: row["prediction"] for row in rows}
 
 

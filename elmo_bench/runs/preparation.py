@@ -96,9 +96,11 @@ def hash_words(config: RunConfig) -> str | None:
         if not file.is_file():
             key = "words.file" if file == words.file else "words.beside"
             get = f" To get it: {words.get[file.name]}." if file.name in words.get else ""
+            # Where conf/words has no `beside`, Hydra refuses an override of it.
+            alone = " words.beside=null" if "beside" in words.model_fields_set else ""
             raise DataMissingError(
                 f"{file}: no such file ({key}).{get} Any other GloVe or word2vec text file will do, plain or "
-                ".gz: words.file=FILE words.beside=null; or choose words=random"
+                f".gz: words.file=FILE{alone}; or choose words=random"
             )
     hashes = [hash_file_once(file) for file in words.files]
     return hash_value(hashes) if len(hashes) > 1 else next(iter(hashes), None)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cache
@@ -75,11 +76,9 @@ class Composer:
         self._load_job_once = cache(self._load_job)
 
     def parse(self, words: Sequence[str]) -> list[Override]:
-        """Overrides by Hydra's grammar."""
-        try:
-            return OverridesParser.create(config_loader=self.loader).parse_overrides(list(words))
-        except OverrideParseException as error:
-            raise UsageError(f"{error.override}: expected {_expected(error.override)}") from None
+        """Overrides by Hydra's grammar; plain text that it does not know, such as Müller.conll, is quoted."""
+        parser = OverridesParser.create(config_loader=self.loader)
+        return [_parse_word(parser, word) for word in words]
 
     def refuse_repeated(self, words: Sequence[str], can_sweep: bool = True) -> None:
         """Raise UsageError if a key is given two values, of which Hydra would take the last in silence."""
@@ -304,12 +303,57 @@ def quote(word: str) -> str:
     return f"'{escaped}'"
 
 
+def _parse_word(parser: OverridesParser, word: str) -> Override:
+    """One override; its value is taken as it is where the grammar lacks a character of it."""
+    quoted = _quote_value(word)
+    try:
+        return parser.parse_overrides([word])[0]
+    except OverrideParseException:
+        if not _parses(parser, quoted):  # the key is wrong
+            raise UsageError(f"{word}: expected KEY=VALUE, such as task=ner") from None
+        if _is_plain(parser, word.partition("=")[2]):
+            return parser.parse_overrides([quoted])[0]
+        raise UsageError(f"{word}: expected {_expected(word)}") from None
+
+
+def _quote_value(word: str) -> str:
+    key, equals, value = word.partition("=")
+    return f"{key}={quote(value)}" if equals else word
+
+
+def _parses(parser: OverridesParser, word: str) -> bool:
+    try:
+        return bool(parser.parse_overrides([word]))
+    except OverrideParseException:
+        return False
+
+
+def _is_plain(parser: OverridesParser, value: str) -> bool:
+    """Whether a value can only be meant as text: no list, sweep, function or home directory gone wrong."""
+    is_function = value.partition("(")[0] in parser.functions.functions
+    return not is_function and not value.startswith("~") and not re.search(r"""['"\[\]{},=]""", value)
+
+
 def _expected(word: str) -> str:
-    """What a word that Hydra's grammar does not know should look like."""
-    value = word.partition("=")[2]
-    if "=" not in value or value.startswith("="):
+    """What a word should look like whose value Hydra's grammar does not know."""
+    key, _, value = word.partition("=")
+    if value.startswith("="):
         return "KEY=VALUE, such as task=ner"
-    return "quotes around a value that has = in it, such as \"KEY=['task=ner','seed=1']\""
+    if value.startswith("~/"):
+        return f'the whole path, as the shell replaces no ~ there: {shlex.join([key])}="$HOME"{value[1:]}'
+    if "=" in value:
+        return (
+            "quotes around a value that has = in it, such as \"KEY=['task=ner','seed=1']\" or "
+            f"{_in_shell(word)}"
+        )
+    each = ", in a sweep around each of them" if "," in value else ""
+    return f"quotes around a value that is text{each}: {_in_shell(word)}"
+
+
+def _in_shell(word: str) -> str:
+    """The override with its value in quotes, as it is typed in a shell."""
+    quoted = _quote_value(word)
+    return shlex.quote(quoted) if re.search(r'["$`\\!]', quoted) else f'"{quoted}"'
 
 
 def _resolve(composed: DictConfig) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from elmo_bench.cli.main import main
 from elmo_bench.hashing import hash_file, hash_files
 from elmo_bench.records import predictions_file, write_predictions, write_record
+from elmo_bench.runs.answers import _read_predictions
 from tests.support.report_records import ELMO, NONE, make_record, publish
 
 SENTENCES = ("Ada met Bo Li in Oslo .", "Oslo slept .", "Nobody came .")
@@ -89,6 +90,12 @@ def test_json_has_a_line_for_every_case(runs: tuple[Path, Path], capsys: Any) ->
     rows = [json.loads(line) for line in out.splitlines()]
     assert [row["id"] for row in rows] == ["test-2", "test-3"]
     assert rows[0]["differences"] == [{"asked": "Oslo [1]", "gold": "LOC", "wrong": "PER"}]
+
+
+@pytest.mark.parametrize("character", ["\u2028", "\u2029", "\x85"])
+def test_only_a_line_feed_ends_a_line_of_predictions(tmp_path: Path, character: str) -> None:
+    write_predictions(tmp_path / "predictions", [("a", f"x{character}y"), ("b", "z")])
+    assert _read_predictions(tmp_path / "predictions") == {"a": f"x{character}y", "b": "z"}
 
 
 def test_runs_of_different_data_are_refused(tmp_path: Path, corpus: Path, capsys: Any) -> None:

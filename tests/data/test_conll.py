@@ -155,6 +155,12 @@ def test_coreference_survives_writing(file: Path, shared: Path) -> None:
         ("; part 001", "; part 000", 10, "expected a new document or part, got bc/cctv/00/cctv_0000, part 0"),
         ("#begin document (bc/cctv/00/cctv_0000); part 000\n", "", 1, "expected #begin document"),
         ("   *   (12)\n", "\n", 11, "expected at least 12 columns, got 10"),
+        (
+            "#end document\n\n",
+            "#end document\n#begin document (a); part 000\n#end document\n\n",
+            9,
+            "expected at least one sentence in document a, part 0, got none; remove the document",
+        ),
         ("(12)\n#end document\n", "(12)\n", 11, "the end of the file; is the file cut short"),
     ],
 )

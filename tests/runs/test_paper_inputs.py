@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,20 @@ def test_a_missing_file_says_how_to_get_it(
         (tmp_path / name).write_text("a 1\n")
     with pytest.raises(DataMissingError, match=missing):
         hash_words(run_config(f"task={task}", "data=paper", f"paths.vectors={tmp_path}"))
+
+
+@pytest.mark.parametrize("choices", [("data=paper",), ("data=open",), ("data=open", "words=glove")])
+def test_the_advice_for_a_missing_file_is_accepted(choices: tuple[str, ...], tmp_path: Path) -> None:
+    words = ("task=ner", *choices, f"paths.vectors={tmp_path}")
+    with pytest.raises(DataMissingError) as caught:
+        hash_words(run_config(*words))
+    advice = re.search(r"(words\.file=FILE.*?); or choose (words=random)", str(caught.value))
+    assert advice
+    own = tmp_path / "own.txt"
+    own.write_text("a 1\n")
+    assert hash_words(run_config(*words, *advice[1].replace("FILE", str(own)).split())) == hash_file(own)
+    replaced = [word for word in words if not word.startswith("words=")]
+    assert hash_words(run_config(*replaced, advice[2])) is None
 
 
 def test_two_files_of_vectors_are_known_by_the_content_of_both(tmp_path: Path) -> None:

@@ -14,6 +14,7 @@ from elmo_bench.directories import CONF
 from elmo_bench.sweep import pretraining
 from elmo_bench.sweep.arguments import read_arguments
 from elmo_bench.sweep.compose import Composer, open_composer
+from elmo_bench.sweep.jobs import read_choices
 from elmo_bench.sweep.launch import select
 from elmo_bench.sweep.scripts import RUNS, TRAININGS, launch_runs, launch_training
 from elmo_bench.types import UsageError
@@ -94,6 +95,21 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
         (("ner",), "ner: expected KEY=VALUE"),
         (("task==ner",), "task==ner: expected KEY=VALUE"),
+        (("täsk=ner",), "täsk=ner: expected KEY=VALUE"),
+        (
+            ("task=ner", "data.train=Müller[1].conll"),
+            "expected quotes around a value that is text: \"data.train='Müller[1].conll'\"\n",
+        ),
+        (
+            ("-m", "task=ner", "data.train=Müller.conll,b.conll"),
+            "that is text, in a sweep around each of them: \"data.train='Müller.conll,b.conll'\"\n",
+        ),
+        (
+            ("task=ner", "data.train=a=ü"),
+            "in it, such as \"KEY=['task=ner','seed=1']\" or \"data.train='a=ü'\"",
+        ),
+        (("task=ner", "data.train=~/a"), 'the shell replaces no ~ there: data.train="$HOME"/a'),
+        (("task=ner", "seed=range(x)"), "seed=range(x): expected quotes around a value that is text"),
         (("-m", "task=ner", "+a=[seed=1]"), "+a=[seed=1]: expected quotes around a value that has = in it"),
         (
             ("task=ner", "task=srl"),
@@ -125,6 +141,21 @@ def test_a_wrong_word_is_answered_in_a_line(
     error = capsys.readouterr().err
     assert message in error
     assert error.startswith("error: ") and "Traceback" not in error
+
+
+@pytest.mark.parametrize("value", ["Müller.conll", "data (1).conll", "a#1", "b~", "c:(d", "é\\"])
+def test_a_path_is_taken_with_characters_that_the_grammar_lacks(value: str) -> None:
+    words = ("task=ner", "data=files", f"data.train={value}", "data.dev=b", "data.test=c")
+    assert compose(*words)["data"]["train"] == value
+    with open_composer() as composer:
+        choices = read_choices(composer.parse, [f"data.train={value}", "seed=1,2"])
+        assert choices["seed"] == ["seed=1", "seed=2"]
+        assert [one.value() for one in composer.parse(choices["data.train"])] == [value]
+
+
+def test_a_directory_of_such_a_name_is_taken_by_every_command(tmp_path: Path, capsys: Output) -> None:
+    assert main(["summary", f"paths.records={tmp_path / 'Müller (1)'}"]) == 3
+    assert f"{tmp_path / 'Müller (1)'}: no records" in capsys.readouterr().err
 
 
 def test_flags_and_overrides_come_in_any_order() -> None:
