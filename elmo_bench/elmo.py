@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
+from typing import get_args
 
 import numpy as np
 import torch
@@ -84,6 +85,8 @@ class Elmo(FrozenEncoder):
     @classmethod
     def load(cls, path: str | Path, precision: Precision = "float32", device: str = "cpu") -> Elmo:
         """Read a model directory, or a weight file with its options next to it."""
+        if precision not in get_args(Precision):
+            raise UsageError(f"precision={precision!r}: expected one of {', '.join(get_args(Precision))}")
         return cls(load_embedder(Path(path), precision=precision, device=device))
 
 

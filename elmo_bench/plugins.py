@@ -10,20 +10,24 @@ import ast
 import dataclasses
 import importlib
 import importlib.util
+import inspect
 import sys
+import traceback
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from importlib.machinery import PathFinder
 from pathlib import Path
 from typing import Any, TypeVar
 
 from pydantic import TypeAdapter, ValidationError
+from pydantic.errors import PydanticUserError
 
 from elmo_bench.catalog import list_plugins
 from elmo_bench.config import TaskConfig, explain_validation, nearest
 from elmo_bench.task import AnyTask, Task
-from elmo_bench.types import Counts, Scores, UsageError
+from elmo_bench.types import BenchError, Counts, Scores, UsageError
 
 Plugin = TypeVar("Plugin")
+OWN_FRAMES = (__file__, importlib.__file__)  # an import that fails here found no module or no name
 
 
 def load_task(config: TaskConfig) -> AnyTask:
@@ -58,7 +62,11 @@ def declared_version(path: str) -> int | None:
     if source is None:
         return None
     package = module if source.name == "__init__.py" else module.rpartition(".")[0]
-    for statement in ast.parse(source.read_bytes()).body:
+    try:
+        statements = ast.parse(source.read_bytes()).body
+    except (SyntaxError, ValueError):  # the import says where
+        return None
+    for statement in statements:
         match statement:
             case ast.ClassDef() if statement.name == name:
                 return _read_version(statement.body)
@@ -118,7 +126,19 @@ def import_class(path: str, base: type[Any], key: str) -> type[Any]:
         raise UsageError(
             f"{key}={path}: expected a subclass of {base.__module__}.{base.__name__}, got {found!r}"
         )
+    if lacking := find_lacking(found, base):
+        raise UsageError(
+            f"{key}={path}: the class has no {', '.join(lacking)}, which every subclass of "
+            f"{base.__module__}.{base.__name__} needs; add it to the class (docs/EXTENDING.md has an example)"
+        )
     return found
+
+
+def find_lacking(plugin: type[Any], base: type[Any]) -> list[str]:
+    """The functions and class variables that a plug-in must have and has not."""
+    declared = [name for name, kind in inspect.get_annotations(base).items() if "ClassVar" in str(kind)]
+    absent = [name for name in declared if not hasattr(plugin, name)]
+    return absent + sorted(getattr(plugin, "__abstractmethods__", ()))
 
 
 def import_name(path: str, key: str) -> Any:
@@ -126,8 +146,20 @@ def import_name(path: str, key: str) -> Any:
     module, _, name = path.rpartition(".")
     try:
         return getattr(importlib.import_module(module), name)
-    except (ImportError, AttributeError, ValueError) as error:
-        raise UsageError(f"{key}={path}: cannot be loaded ({error})") from error
+    except BenchError:
+        raise
+    except Exception as error:  # a module of the user's can fail in every way
+        raise UsageError(f"{key}={path}: cannot be loaded ({explain_import(error)})") from error
+
+
+def explain_import(error: Exception) -> str:
+    """What went wrong in a module that was imported, with file and line where the message has none."""
+    if isinstance(error, SyntaxError):
+        return f"{error.filename}:{error.lineno}: {error.msg}; mend this line"
+    frame = traceback.extract_tb(error.__traceback__)[-1]
+    if isinstance(error, ImportError | AttributeError | ValueError) and frame.filename in OWN_FRAMES:
+        return str(error)
+    return f"{frame.filename}:{frame.lineno}: {type(error).__name__}: {error}; mend this line"
 
 
 def fill_settings(plugin: type[Plugin], settings: Mapping[str, Any], key: str) -> Plugin:
@@ -146,4 +178,9 @@ def fill_settings(plugin: type[Plugin], settings: Mapping[str, Any], key: str) -
         filled: Plugin = TypeAdapter(plugin).validate_python(dict(settings))
     except ValidationError as error:
         raise UsageError(explain_validation(error, fields, key)) from None
+    except PydanticUserError as error:
+        raise UsageError(
+            f"{key}: a field of {plugin.__module__}.{plugin.__name__} has a type that cannot be checked "
+            f"({error.message.splitlines()[0]}); use plain types, as docs/EXTENDING.md does"
+        ) from error
     return filled

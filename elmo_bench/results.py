@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     import pandas
 
 RUNS, RECORDS = "runs", "records"  # below the directory of the results
+LEAST_RESAMPLES = 100  # as on the command line, whose module may not be imported here
 Named = str | Path | Run | Sequence[Run]
 
 
@@ -96,6 +97,11 @@ def run(*overrides: str, config_dir: str | Path | Sequence[str | Path] = ()) -> 
 
     An interrupted run resumes. Every error is a `BenchError` that says what to do.
     """
+    if strange := [word for word in overrides if not isinstance(word, str)]:
+        raise UsageError(
+            f'expected words as strings, such as run("task=ner", "seed=2"), got {strange[0]!r}; '
+            "the words of a list are given as run(*words)"
+        )
     add_directories(config_dir)
     command = KIND.read(compose(overrides, KIND.primary))
     if command.plan:
@@ -116,6 +122,8 @@ def compare(
 
     >>> compare(baseline, run("task=ner")).main
     """
+    if not isinstance(resamples, int) or resamples < LEAST_RESAMPLES:
+        raise UsageError(f"resamples={resamples!r}: expected a whole number, at least {LEAST_RESAMPLES}")
     pairs = pair_up(_by_seed(first), _by_seed(second), split)
     chosen = choose_metric(pairs, split, metric)
     scores, problems = find_scores([pairs[0][0].record])

@@ -94,6 +94,8 @@ def test_other_things_than_tokens_are_refused(model: Path) -> None:
         Elmo.load(model).embed([["a"], ["b", 3]])  # type: ignore[list-item]
     with pytest.raises(UsageError, match="device=nowhere"):
         Elmo.load(model, device="nowhere")
+    with pytest.raises(UsageError, match="precision='float16': expected one of float32, bfloat16"):
+        Elmo.load(model, precision="float16")  # type: ignore[arg-type]
     with pytest.raises(DataMissingError, match="no such model"):
         Elmo.load(model / "nothing")
 

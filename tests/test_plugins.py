@@ -5,6 +5,7 @@ from __future__ import annotations
 import importlib
 from abc import ABC
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -135,3 +136,57 @@ def test_settings_are_typed() -> None:
 def test_a_class_without_fields_of_its_own_is_refused() -> None:
     with pytest.raises(UsageError, match=r"NoSettings must be a dataclass"):
         fill_settings(NoSettings, {}, "encoder")
+
+
+LACKING = """
+from dataclasses import dataclass
+from pathlib import Path
+from elmo_bench.encoders.protocol import EncoderPlugin
+from elmo_bench.task import Task
+
+@dataclass(frozen=True)
+class Mood(Task):
+    metric = "accuracy"
+    higher_is_better = True
+    def read(self, files): ...
+
+@dataclass(frozen=True)
+class Bert(EncoderPlugin): ...
+"""
+
+
+@pytest.mark.parametrize(
+    ("source", "name", "message"),
+    [
+        ("x = 1\ndef (:\n", "Mood", r"cannot be loaded \(.*odd_syntax\.py:2: .*; mend this line\)"),
+        ("x = 1\n1 / 0\n", "Mood", r"cannot be loaded \(.*odd_division\.py:2: ZeroDivisionError: "),
+        (LACKING, "Mood", r"the class has no version, build_head, .*score.*docs/EXTENDING\.md"),
+        (LACKING, "Bert", r"the class has no find, which every subclass of .*EncoderPlugin needs"),
+    ],
+    ids=["syntax", "division", "task", "encoder"],
+)
+def test_a_module_or_class_that_does_not_fit_is_named(
+    source: str,
+    name: str,
+    message: str,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    request: pytest.FixtureRequest,
+) -> None:
+    module = f"odd_{request.node.callspec.id}"
+    (tmp_path / f"{module}.py").write_text(source)
+    monkeypatch.syspath_prepend(tmp_path)
+    base = EncoderPlugin if name == "Bert" else Task
+    with pytest.raises(UsageError, match=rf"^task\.plugin={module}\.{name}: {message}"):
+        import_class(f"{module}.{name}", base, "task.plugin")
+    declared_version(f"{module}.{name}")  # leaves what cannot be parsed to the import
+
+
+@dataclass(frozen=True)
+class Strange(Base):
+    size: Base
+
+
+def test_a_field_that_cannot_be_checked_is_refused() -> None:
+    with pytest.raises(UsageError, match=r"^encoder: a field of .*Strange has a type"):
+        fill_settings(Strange, {"size": 3}, "encoder")

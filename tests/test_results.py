@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 
+from elmo_bench.cli import resamples
 from elmo_bench.report.rows import rows_of, write_runs
 from elmo_bench.results import Results, compare, load_results, run
 from elmo_bench.types import BenchError, DataMissingError, UsageError
@@ -95,3 +96,15 @@ def test_errors_are_those_of_the_command_line() -> None:
         run("task=ner", "task=srl")
     with pytest.raises(UsageError, match="seed=1,2: expected one value, got a sweep"):
         run("task=ner", "seed=1,2")
+    with pytest.raises(UsageError, match=r"expected words as strings.*got \['task=ner'\].*run\(\*words\)"):
+        run(["task=ner"])  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("number", [0, -1, 99, 1e3])
+def test_a_number_of_resamples_without_an_interval_is_refused(place: Path, number: int) -> None:
+    results = load_results(place)
+    with pytest.raises(
+        UsageError,
+        match=rf"^resamples={number}: expected a whole number, at least {resamples.LEAST_RESAMPLES}",
+    ):
+        compare(results.where(where="none"), results.where(where="input"), resamples=number)

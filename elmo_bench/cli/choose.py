@@ -7,12 +7,13 @@ import json
 
 from elmo_bench.catalog import list_tasks
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.cli.publish import keep_sound
 from elmo_bench.commands import spell_run
 from elmo_bench.config import nearest
 from elmo_bench.records import read_record
 from elmo_bench.report.pairs import find_runs
 from elmo_bench.report.rates import describe_rates, find_rates, rates_as_json
-from elmo_bench.types import DataMissingError, UsageError
+from elmo_bench.types import DamagedFileError, DataMissingError, UsageError
 
 HELP = """the best learning rate of every encoder and of the baseline, task by task
 
@@ -33,13 +34,16 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.task and arguments.task not in (known := list_tasks()):
         raise UsageError(f"--task {arguments.task}: there is no such task{nearest(arguments.task, known)}")
     directory = read_paths(arguments).runs
-    found = find_rates(map(read_record, find_runs(directory, arguments.task or "*")))
-    if not found:
+    damaged: list[str] = []
+    found = find_rates(keep_sound(read_record, find_runs(directory, arguments.task or "*"), damaged))
+    if not found and not damaged:
         raise DataMissingError(
             f"{directory}: no runs at several learning rates without test data there; "
             f"{spell_run(['+experiment=rates'], sweep=True)} makes them"
         )
     if arguments.json:
         print(json.dumps([choice for task in found for choice in rates_as_json(task)], indent=1))
-    else:
+    elif found:
         print("\n\n".join(map(describe_rates, found)))
+    if damaged:
+        raise DamagedFileError("\n".join([*damaged, f"{len(damaged)} damaged, not among the choices above"]))

@@ -19,7 +19,7 @@ from elmo_bench.commands import spell_command, spell_install
 from elmo_bench.config import PathsConfig
 from elmo_bench.extras import EXTRAS, is_installed
 from elmo_bench.files import nearest_directory
-from elmo_bench.types import BenchError, UsageError
+from elmo_bench.types import BenchError
 
 HELP = """check this machine and this installation: versions, processor, directories, a tiny computation, W&B
 
@@ -200,7 +200,7 @@ def check_plugins() -> Iterator[Check]:
             try:
                 find_class(path, base, group)
                 yield Check("ok", f"{group} {name}", path)
-            except UsageError as error:
+            except BenchError as error:
                 yield Check("problem", f"{group} {name}", str(error), "docs/EXTENDING.md has an example")
 
 

@@ -5,9 +5,11 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from typing import TypeVar
 
 from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.cli.overrides import read_paths, take_overrides
@@ -42,6 +44,8 @@ EXAMPLE = (
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
     "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -65,32 +69,45 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 
 def run(arguments: argparse.Namespace) -> None:
-    """Publish, and print how many records were new, known or left out."""
+    """Publish, and print how many records were new, known or left out; damaged ones are named at the end."""
     paths = read_paths(arguments)
+    damaged: list[str] = []
     if arguments.places:
-        finished = [read_finished(directory) for directory in arguments.places]
+        finished = list(keep_sound(read_finished, arguments.places, damaged))
     else:
-        finished = find_finished(paths.runs, paths.models)
-        if not finished:
+        finished = find_finished(paths.runs, paths.models, damaged)
+        if not finished and not damaged:
             raise DataMissingError(
                 f"{paths.runs}: no finished runs there; {spell_run(['task=ner'])} makes one"
             )
     left = [(item, reason) for item in finished if (reason := item.record.unpublishable)]
     if left and arguments.places:
         raise UsageError(f"{left[0][0].path.parent}: {left[0][1]}, never published")
-    new = [publish(item, paths.records) for item in finished if not item.record.unpublishable]
+    kept = [item for item in finished if not item.record.unpublishable]
+    new = list(keep_sound(partial(publish, target=paths.records), kept, damaged))
     reasons = Counter(reason for _, reason in left)
     left_out = "".join(f", {count} left out: {reason}" for reason, count in reasons.items())
     print(f"{paths.records}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
+    if damaged:
+        raise DamagedFileError("\n".join([*damaged, f"{len(damaged)} damaged, not published; see above"]))
 
 
-def find_finished(runs: Path, models: Path) -> list[Finished]:
-    """Every finished run, every ensemble, and every trained model."""
+def keep_sound(act: Callable[[Given], Made], items: Iterable[Given], damaged: list[str]) -> Iterator[Made]:
+    """What an action makes of each item; of damaged files it notes the reason and goes on with the others."""
+    for item in items:
+        try:
+            yield act(item)
+        except DamagedFileError as error:
+            damaged.append(str(error))
+
+
+def find_finished(runs: Path, models: Path, damaged: list[str]) -> list[Finished]:
+    """Every finished run, every ensemble, and every trained model; `damaged` gets the reasons of others."""
     current = [path for path in runs.glob("*/*") if not is_set_aside(path)]
-    found = [Finished(path, read_record(path)) for path in find_all(RUN_RECORD, current)]
-    found += [read_ensemble(path) for path in find_all(ENSEMBLE_RECORD, runs.glob("*/*"))]
-    trained = ((path, read_model_record(path)) for path in find_all(RECORD_FILE, models.glob("*")))
-    return [*found, *(Finished(path, record) for path, record in trained if record)]
+    found = list(keep_sound(read_run, find_all(RUN_RECORD, current), damaged))
+    found += keep_sound(read_ensemble, find_all(ENSEMBLE_RECORD, runs.glob("*/*")), damaged)
+    trained = keep_sound(read_model, find_all(RECORD_FILE, models.glob("*")), damaged)
+    return [*found, *(model for model in trained if model)]
 
 
 def find_all(name: str, directories: Iterable[Path]) -> list[Path]:
@@ -101,17 +118,28 @@ def find_all(name: str, directories: Iterable[Path]) -> list[Path]:
 def read_finished(directory: Path) -> Finished:
     """The record in a directory that was named."""
     if (directory / RUN_RECORD).is_file():
-        return Finished(directory / RUN_RECORD, read_record(directory / RUN_RECORD))
+        return read_run(directory / RUN_RECORD)
     if (directory / ENSEMBLE_RECORD).is_file():
         return read_ensemble(directory / ENSEMBLE_RECORD)
     if not (directory / RECORD_FILE).is_file():
         raise DataMissingError(
             f"{directory / RUN_RECORD}: no such record; expected the directory of a finished run"
         )
-    record = read_model_record(directory / RECORD_FILE)
-    if record is None:
+    model = read_model(directory / RECORD_FILE)
+    if model is None:
         raise UsageError(f"{directory}: this model is not trained to its end; the same command goes on")
-    return Finished(directory / RECORD_FILE, record)
+    return model
+
+
+def read_run(path: Path) -> Finished:
+    """A run by the path of its record."""
+    return Finished(path, read_record(path))
+
+
+def read_model(path: Path) -> Finished | None:
+    """A trained model by the path of its record; None if its training has not ended."""
+    record = read_model_record(path)
+    return Finished(path, record) if record else None
 
 
 def read_ensemble(path: Path) -> Finished:

@@ -154,7 +154,13 @@ class Inspection:
     def _reachable(self, rows: Sequence[Example]) -> str:
         """The score of the gold answers against themselves; below 100 if the head cannot express some."""
         counts = [self.task.count(row, self.task.gold(row)) for row in rows]
-        return f"gold scores {self.task.score(counts)[self.task.metric]:.2f}"
+        scores, metric = self.task.score(counts), self.task.metric
+        if metric not in scores:
+            raise UsageError(
+                f"task.plugin={self.config.task.plugin}: metric is {metric!r}, but score gave "
+                f"{', '.join(scores) or 'nothing'}; metric must be the name of one of these scores"
+            )
+        return f"gold scores {scores[metric]:.2f}"
 
     def _strangers(self, name: str, vocabulary: Vocabulary) -> str:
         """The labels that occur only in dev or test, so that no model can learn them."""

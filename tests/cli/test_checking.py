@@ -9,9 +9,13 @@ from pathlib import Path
 import pytest
 from packaging.requirements import Requirement
 
+from elmo_bench import catalog
+from elmo_bench import plugins as plugin_module
 from elmo_bench.cli import doctor
 from elmo_bench.cli.main import COMMANDS, main
-from tests.support.composition import TASKS
+from elmo_bench.runs.check import Inspection
+from elmo_bench.types import UsageError, log_to_stderr
+from tests.support.composition import TASKS, run_config
 
 TINY = ("bilm@encoder.bilm=tiny",)
 
@@ -199,3 +203,27 @@ def test_a_damaged_line_is_found_with_its_place(
     command = ["validate", "task=ner", "data=files", "encoder=sample", "words=random", *TINY, *files, cache]
     assert main(command) == 1
     assert f"{bad}:2: expected 2 columns" in capsys.readouterr().out
+
+
+def test_the_doctor_names_a_plug_in_that_does_not_fit_and_goes_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    (tmp_path / "cut_module.py").write_text("class Cut(\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    plugins = {"task": {"cut": "cut_module.Cut"}, "encoder": {"cut": "cut_module.Cut"}}
+    monkeypatch.setattr(catalog, "list_plugins", plugins.get)
+    monkeypatch.setattr(plugin_module, "list_plugins", plugins.get)
+    checks = list(doctor.check_plugins())
+    assert [(check.state, check.what) for check in checks] == [
+        ("problem", "task cut"),
+        ("problem", "encoder cut"),
+    ]
+    assert all("cut_module.py:1" in check.found for check in checks)
+
+
+def test_a_score_without_the_declared_metric_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
+    inspection = Inspection(run_config("task=ner", "elmo=none", "debug=fast"), log_to_stderr)
+    monkeypatch.setattr(type(inspection.task), "metric", "quality")
+    (error,) = [found.error for found in inspection.findings() if found.error]
+    assert isinstance(error, UsageError)
+    assert re.search(r"^task\.plugin=\S+: metric is 'quality', but score gave .*f1", str(error))

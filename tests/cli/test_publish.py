@@ -23,7 +23,7 @@ from elmo_bench.records import (
 from elmo_bench.report.perplexities import describe_end, describe_schedule, summarise_perplexities
 from elmo_bench.report.published import read_published
 from elmo_bench.runs.answers import find_strange_predictions
-from tests.support.damage import Damage, become_dangling, become_directory, become_pipe, flip
+from tests.support.damage import Damage, become_dangling, become_directory, become_pipe, flip, truncate
 from tests.support.report_records import NONE, make_model, make_record, rows
 
 TUNED = make_model()["finetuned"]
@@ -134,11 +134,11 @@ def test_the_step_that_dev_text_chose_is_said(ended: dict[str, Any], words: str,
     assert describe_end(record) == words
 
 
-def make_run(root: Path, source: str, corpus: str) -> Path:
+def make_run(root: Path, source: str, corpus: str, seed: int = 1) -> Path:
     """A finished run with a file of predictions."""
     own = {"data": {"source": source, "fraction": 1.0}}
-    made = make_record("ner", 1, 20, NONE, source=source, corpus=corpus, identity=own)
-    directory = root / "runs" / "ner" / f"{made.condition}-s1"
+    made = make_record("ner", seed, 20, NONE, source=source, corpus=corpus, identity=own)
+    directory = root / "runs" / "ner" / f"{made.condition}-s{seed}"
     directory.mkdir(parents=True)
     write_counts(directory / COUNTS, {"test": rows(20)})
     (directory / predictions_file("test")).write_text(source)
@@ -158,6 +158,21 @@ def test_damaged_files_are_named_and_nothing_is_published(
     problem = "differs from its hash" if damage is flip else "not the file whose hash is"
     assert f"{file}: {problem} in {RUN_RECORD}" in capsys.readouterr().err
     assert not (tmp_path / "records").exists()
+
+
+@pytest.mark.parametrize("are_named", [False, True])
+@pytest.mark.parametrize("name", [RUN_RECORD, COUNTS])
+def test_the_runs_beside_a_damaged_one_are_published(
+    name: str, are_named: bool, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    first, second, third = (make_run(tmp_path, "sample", "world", seed) for seed in (1, 2, 3))
+    truncate(second / name)
+    assert publish(tmp_path, *((first, second, third) if are_named else ())) == 1
+    printed = capsys.readouterr()
+    assert "2 new, 0 there already" in printed.out
+    assert str(second / name) in printed.err
+    assert "1 damaged, not published" in printed.err
+    assert {run.seed for run in read_published(tmp_path / "records").runs} == {1, 3}
 
 
 def test_a_command_that_was_killed_before_the_record_copies_again(tmp_path: Path) -> None:

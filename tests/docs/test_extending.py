@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import shutil
+import subprocess
 from pathlib import Path
 
 import pytest
 
 from tests.conftest import PROJECT
 from tests.support.commands import command_lines, run_command
-from tests.support.extensions import PAGE, fresh_process, install_package, write_extensions
+from tests.support.extensions import MOODS, PAGE, fresh_process, install_package, write_extensions
 from tests.support.markdown import Block, code_blocks
 
 COMMANDS = [
@@ -32,6 +33,9 @@ def root(tmp_path_factory: pytest.TempPathFactory) -> Path:
 def test_every_command_runs(
     command: str, root: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
 ) -> None:
+    if command.startswith("cut "):  # of the system, not ours
+        subprocess.run(command, shell=True, cwd=root, check=True)
+        return
     installed = [] if "--config-dir" in command else [root / "installed"]
     with fresh_process(root, *installed):
         code = run_command(command, monkeypatch)
@@ -42,3 +46,19 @@ def test_every_command_runs(
 def test_every_contract_holds(block: Block, root: Path) -> None:
     with fresh_process(root, root / "mine"):
         exec(compile(block.text, PAGE, "exec"), {})
+
+
+def test_no_label_is_embedded(root: Path) -> None:
+    """The file that the page embeds has the words of the sentences alone."""
+    (cut,) = (line for _, line in COMMANDS if line.startswith("cut "))
+    (embedding,) = (line for _, line in COMMANDS if " embed " in line)
+    target = cut.split()[-1]
+    assert f" {target} " in embedding
+    subprocess.run(cut, shell=True, cwd=root, check=True)
+    first = (root / target).read_text(encoding="utf-8").splitlines()[0]
+    assert first.split()[0] not in MOODS and "\t" not in first
+
+
+def test_the_page_says_how_python_finds_its_modules() -> None:
+    text = (PROJECT / PAGE).read_text(encoding="utf-8")
+    assert text.index("PYTHONPATH=mine") < text.index("from mood import MoodTask")

@@ -250,3 +250,11 @@ def test_commands_are_found_in_every_kind_of_text() -> None:
 def test_a_mistyped_command_is_refused(command: str, composer: Composer) -> None:
     with pytest.raises((UsageError, SystemExit)):
         accept(command, composer)
+
+
+@pytest.mark.parametrize("page", ["README.md", "docs/MACHINES.md"])
+def test_a_written_training_does_not_take_the_directory_of_a_model_of_the_clone(page: str) -> None:
+    """A clone has results/models/small, which a training of the same name with other text is refused for."""
+    joined = (PROJECT / page).read_text(encoding="utf-8").replace("\\\n", "")
+    written = [line for line in joined.splitlines() if "bilm=small corpus=DIR" in line]
+    assert written and all(" name=mine" in line for line in written)

@@ -88,8 +88,8 @@ RECIPES = {
     "python -m elmo_bench tasks": Recipe(expected="wikigold"),
     "python -m elmo_bench validate task=ner": Recipe(("bilm@encoder.bilm=tiny",), expected="ner"),
     "python -m elmo_bench doctor": Recipe(expected="python"),
-    "python pretrain.py bilm=small corpus=DIR": Recipe(
-        ("bilm.batches.tokens=256", *TINY_TEXT, "name=tried"),
+    "python pretrain.py bilm=small corpus=DIR name=mine": Recipe(
+        ("bilm.batches.tokens=256", *TINY_TEXT),
         instead=(("bilm=small", "bilm=tiny"), ("corpus=DIR", "corpus={text}")),
         expected="perplexity",
     ),

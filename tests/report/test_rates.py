@@ -122,6 +122,19 @@ def test_the_command_reads_finished_runs(tmp_path: Path, capsys: pytest.CaptureF
     assert choice["seeds"]["0.003"] == [1, 2]
 
 
+def test_the_command_names_a_damaged_run_and_goes_on(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    write_runs(tmp_path, BASELINE)
+    damaged = tmp_path / "ner" / "cut-s1" / "result.json"
+    damaged.parent.mkdir()
+    damaged.write_text("{")
+    assert main(["choose", f"paths.runs={tmp_path}"]) == 1
+    printed = capsys.readouterr()
+    assert "ner on world" in printed.out
+    assert str(damaged) in printed.err and "1 damaged, not among the choices" in printed.err
+
+
 def test_a_task_that_does_not_exist_is_named(capsys: pytest.CaptureFixture[str]) -> None:
     assert main(["choose", "--task", "nerr"]) == 2
     assert "--task nerr: there is no such task; did you mean 'ner'?" in capsys.readouterr().err
