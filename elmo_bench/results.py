@@ -13,7 +13,7 @@ from elmo_bench.report.comparison import Comparison, Referee, Run
 from elmo_bench.report.pairs import choose_metric, find_runs, gather, pair_up, read_run
 from elmo_bench.report.published import read_published
 from elmo_bench.report.rows import rows_of
-from elmo_bench.report.statistics import RESAMPLES
+from elmo_bench.report.statistics import LEAST_RESAMPLES, RESAMPLES
 from elmo_bench.runs.scores import find_scores
 from elmo_bench.sweep.compose import compose
 from elmo_bench.sweep.multirun import wait_for
@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     import pandas
 
 RUNS, RECORDS = "runs", "records"  # below the directory of the results
-LEAST_RESAMPLES = 100  # as on the command line, whose module may not be imported here
 Named = str | Path | Run | Sequence[Run]
 
 

@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import argparse
 
-from elmo_bench.report.statistics import RESAMPLES
+from elmo_bench.report.statistics import LEAST_RESAMPLES, RESAMPLES
 from elmo_bench.types import UsageError
-
-LEAST_RESAMPLES = 100  # with fewer, a handful of values decide a 95 % interval
 
 
 def add_resamples(parser: argparse.ArgumentParser) -> None:

@@ -20,6 +20,7 @@ Score = Callable[[Sequence[Counts]], Scores]
 
 PART = ":"  # counts named `x:part` belong to a label or a test set, never to the whole
 RESAMPLES = 10_000
+LEAST_RESAMPLES = 100  # with fewer, a handful of values decide a 95 % interval
 CELLS = 4_000_000  # of a block of drawn examples: some 32 MB
 KEPT = 400_000_000  # bytes of drawn test sets; SNLI's have 100 MB
 CELLS_IN_CACHE = 100_000  # of a block that stays in the processor's cache, which is twice as fast
