@@ -10,9 +10,9 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar
 
-from pydantic import BaseModel, ConfigDict, Field, ValidationError, model_validator
+from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
 from elmo_bench.types import FILE_NAME, UsageError
 
@@ -346,16 +346,26 @@ class TrackingConfig(Config):
     tags: tuple[str, ...] = ()
 
 
+def _named(path: Any) -> Any:
+    """An empty path would be the current directory, and mostly comes of a variable that is not set."""
+    if path == "":
+        raise ValueError("expected a directory (. is the current one; is a variable of the shell not set?)")
+    return path
+
+
+Directory = Annotated[Path, BeforeValidator(_named)]
+
+
 class PathsConfig(Config):
     """Directories on this machine; never part of a run's identity."""
 
-    data: Path
-    local: Path  # corpora under the user's own licence
-    vectors: Path
-    models: Path
-    runs: Path
-    records: Path
-    cache: Path
+    data: Directory
+    local: Directory  # corpora under the user's own licence
+    vectors: Directory
+    models: Directory
+    runs: Directory
+    records: Directory
+    cache: Directory
 
 
 class EncodeConfig(Config):

@@ -37,6 +37,7 @@ REMEDIES = {
     errno.EFBIG: "raise the limit of the size of files (ulimit -f); the same command then goes on",
     errno.EROFS: _OTHER_PLACE,
     errno.EACCES: f"change its permissions, or {_OTHER_PLACE}",
+    errno.ENOTDIR: f"a file stands where a directory is needed; {_OTHER_PLACE}",
 }
 DIGEST_BYTES = hashlib.sha256().digest_size
 

@@ -42,6 +42,7 @@ def test_every_task_composes_for_every_source(task: str, data: str) -> None:
         ),
         ("seed=-1", "seed: input should be greater than or equal to 0"),
         ("data.fraction=0", "data.fraction: input should be greater than 0"),
+        ("paths.runs=", "paths.runs: expected a directory (. is the current one; is a variable of the shell"),
         ("limit=0", "limit: input should be greater than or equal to 1"),
         ("+elmo.lamda=1", "elmo.lamda: there is no such key"),
     ],
