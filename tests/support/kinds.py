@@ -108,7 +108,7 @@ KINDS: dict[tuple[str, str], str] = {
     **_of_training("pre-training", "models/tiny", f"{WORK}/tiny"),
     ("compiling", "home/elmo_bench/loops-#/*"): "the C compiler",
     ("compiling", "home/elmo_bench/loops-#/SHA256SUMS"): "elmo_bench.nn.compiled.load_loops",
-    ("compiling", "predicted.jsonl"): "elmo_bench.cli.predict.run",
+    ("compiling", "predicted.jsonl"): "elmo_bench.cli.predict.write_new",
     **_of_training("fine-tuning", "models/tiny-ner-world", f"{WORK}/tiny-ner-world"),
     ("fine-tuning", "cache/texts/ner-#/*"): "elmo_bench.runs.finetuning.write_text.write",
     ("fine-tuning", "cache/texts/ner-#/SHA256SUMS"): "elmo_bench.runs.finetuning.write_text",
@@ -134,7 +134,7 @@ KINDS: dict[tuple[str, str], str] = {
     ("embedding with a transformer", "cache/models/untrained-#/SHA256SUMS"): (
         "elmo_bench.encoders.transformer.plugin.RandomTransformer.files"
     ),
-    ("predicting", "predicted.jsonl"): "elmo_bench.cli.predict.run",
+    ("predicting", "predicted.jsonl"): "elmo_bench.cli.predict.write_new",
     **{
         ("ensemble", f"runs/sst#/ensemble-#/{name}"): "elmo_bench.runs.ensemble.write_ensemble"
         for name in ("counts.npz", "ensemble.json", "predictions-dev.jsonl", "predictions-test.jsonl")
@@ -182,6 +182,7 @@ TRIED_ELSEWHERE = {
     "elmo_bench.cli.vector_files._lay_out_hdf5": "the file that VectorFile.write fills",
     "elmo_bench.cli.vector_files._lay_out_safetensors": "the file that VectorFile.write fills",
     "elmo_bench.cli.predict.as_text": "a file below TMPDIR, which the system clears",
+    "elmo_bench.cli.predict.run": "a directory below TMPDIR, likewise",
     "elmo_bench.runs.finetuning.make": "calls finetuning.write_text, whose files are those of the texts",
     "elmo_bench.runs.tracking.WandbTracker._launch": "below TMPDIR: tests/faults/test_trackers.py",
     "elmo_bench.runs.tracking.mark_offline": "a server has to fail first: tests/faults/test_trackers.py",
