@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 import zlib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePath
 from typing import Annotated, Any, Literal, TypeVar
@@ -322,6 +322,8 @@ class PerplexityRecord(TrainedBilm):
 
 
 AnyRecord = Record | EnsembleRecord | NeighboursRecord | PretrainingRecord | PerplexityRecord
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 RecordType = TypeVar(
     "RecordType", Record, EnsembleRecord, NeighboursRecord, PretrainingRecord, PerplexityRecord
 )
@@ -335,6 +337,15 @@ def condition_of(identity: Mapping[str, Any]) -> str:
 def write_record(path: Path, record: AnyRecord) -> None:
     """Write a record with the hash of its content."""
     write_atomically(path, seal_text(record.model_dump_json(indent=1)).encode())
+
+
+def keep_sound(act: Callable[[Given], Made], items: Iterable[Given], damaged: list[str]) -> Iterator[Made]:
+    """What an action makes of each item; of damaged files it notes the reason and goes on with the others."""
+    for item in items:
+        try:
+            yield act(item)
+        except DamagedFileError as error:
+            damaged.append(str(error))
 
 
 def read_record(path: Path) -> Record:

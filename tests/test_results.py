@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
-from elmo_bench.cli import resamples
 from elmo_bench.report.rows import rows_of, write_runs
+from elmo_bench.report.statistics import LEAST_RESAMPLES
 from elmo_bench.results import Results, compare, load_results, run
 from elmo_bench.types import BenchError, DataMissingError, UsageError
 from tests.support.report_records import ELMO, NONE, make_record, publish
@@ -105,6 +105,6 @@ def test_a_number_of_resamples_without_an_interval_is_refused(place: Path, numbe
     results = load_results(place)
     with pytest.raises(
         UsageError,
-        match=rf"^resamples={number}: expected a whole number, at least {resamples.LEAST_RESAMPLES}",
+        match=rf"^resamples={number}: expected a whole number, at least {LEAST_RESAMPLES}",
     ):
         compare(results.where(where="none"), results.where(where="input"), resamples=number)

@@ -7,10 +7,9 @@ import json
 
 from elmo_bench.catalog import list_tasks
 from elmo_bench.cli.overrides import read_paths, take_overrides
-from elmo_bench.cli.publish import keep_sound
 from elmo_bench.commands import spell_run
 from elmo_bench.config import nearest
-from elmo_bench.records import read_record
+from elmo_bench.records import keep_sound, read_record
 from elmo_bench.report.pairs import find_runs
 from elmo_bench.report.rates import describe_rates, find_rates, rates_as_json
 from elmo_bench.types import DamagedFileError, DataMissingError, UsageError

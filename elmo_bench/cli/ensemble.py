@@ -37,6 +37,7 @@ def run(arguments: argparse.Namespace) -> None:
         )
     from elmo_bench.runs.ensemble import (
         check_members,
+        check_output,
         name_ensemble,
         predict_together,
         splits_of,
@@ -47,8 +48,10 @@ def run(arguments: argparse.Namespace) -> None:
     paths = read_paths(arguments)
     runs = [restore(directory, paths, log_to_stderr) for directory in arguments.runs]
     check_members(runs)
-    splits = {name: predict_together(runs, name, log_to_stderr) for name in splits_of(runs)}
-    directory = arguments.output or runs[0].directory.parent / f"ensemble-{name_ensemble(runs)}"
+    name = name_ensemble(runs)
+    directory = arguments.output or runs[0].directory.parent / f"ensemble-{name}"
+    check_output(directory, name)  # before minutes are spent
+    splits = {split: predict_together(runs, split, log_to_stderr) for split in splits_of(runs)}
     record = write_ensemble(runs, splits, directory)
     rows = {run.name: member.scores for run, member in zip(runs, record.members, strict=True)}
     rows["ensemble"] = record.scores

@@ -5,11 +5,10 @@ from __future__ import annotations
 import argparse
 import os
 from collections import Counter
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import TypeVar
 
 from elmo_bench.bilm.trained import RECORD_FILE
 from elmo_bench.cli.overrides import read_paths, take_overrides
@@ -25,6 +24,7 @@ from elmo_bench.records import (
     PretrainingRecord,
     Record,
     drop_directories,
+    keep_sound,
     predictions_file,
     read_model_record,
     read_record,
@@ -44,8 +44,6 @@ EXAMPLE = (
     "  python -m elmo_bench publish results/runs/ner/0123abcd4567-s1\n"
     "  python -m elmo_bench publish results/models/small-ner-wikigold"
 )
-Given = TypeVar("Given")
-Made = TypeVar("Made")
 
 
 @dataclass(frozen=True)
@@ -90,15 +88,6 @@ def run(arguments: argparse.Namespace) -> None:
     print(f"{paths.records}: {sum(new)} new, {len(new) - sum(new)} there already{left_out}")
     if damaged:
         raise DamagedFileError("\n".join([*damaged, f"{len(damaged)} damaged, not published; see above"]))
-
-
-def keep_sound(act: Callable[[Given], Made], items: Iterable[Given], damaged: list[str]) -> Iterator[Made]:
-    """What an action makes of each item; of damaged files it notes the reason and goes on with the others."""
-    for item in items:
-        try:
-            yield act(item)
-        except DamagedFileError as error:
-            damaged.append(str(error))
 
 
 def find_finished(runs: Path, models: Path, damaged: list[str]) -> list[Finished]:

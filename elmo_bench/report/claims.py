@@ -116,7 +116,8 @@ class Archive:
         runs = [self._runs(place, task, condition) for condition in (first, second) if condition]
         block, single = self._block(place, task, second), first is None
         chosen = tuple(word for word in block.chosen_by if not word.startswith("encoder.untrained="))
-        found = [(0, Sides(place, block.encoder, {}, {}, single, chosen))]
+        none = Sides(place, block.encoder, {}, {}, single, chosen)
+        found = [(0, none)]
         settings = Counter(setting_of(run.record) for one in runs for run in one.runs)
         for setting, count in sorted(settings.items()):
             alike = [
@@ -124,7 +125,7 @@ class Archive:
             ]
             after = alike[-1].find(second.wanted)
             before = alike[0].find(first.wanted) if first else {}
-            sides = replace(found[0][1], first=before, second=after)
+            sides = replace(none, first=before, second=after)
             may_differ = first and first.wanted.words != second.wanted.words
             if may_differ or len({words_of(record) for record in sides.records}) < 2:
                 found.append((count, sides))

@@ -169,8 +169,7 @@ def write_ensemble(
     runs: Sequence[Restored], splits: Mapping[str, EnsembleSplit], directory: Path
 ) -> EnsembleRecord:
     """Write predictions, counts, and last of all the record."""
-    first, ensemble_name = runs[0], name_ensemble(runs)
-    check_output(directory, ensemble_name)
+    first = runs[0]
     counts = {name: count(first, split, split.together) for name, split in splits.items()}
     members = [
         describe_member(
@@ -184,7 +183,7 @@ def write_ensemble(
     write_counts(directory / COUNTS, counts)
     files = [COUNTS, *map(predictions_file, splits)]
     record = EnsembleRecord(
-        name=ensemble_name,
+        name=name_ensemble(runs),
         task=first.record.task,
         task_version=first.record.task_version,
         metric=first.record.metric,
