@@ -16,6 +16,7 @@ from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.transformer.files import CONFIG as TRANSFORMER_CONFIG
 from elmo_bench.encoders.transformer.hub import HUB_ID
 from elmo_bench.sweep.compose import Composer, open_composer, quote
+from elmo_bench.tensors import check_device
 from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
 
 PRIMARY = "encode"  # conf/encode.yaml
@@ -61,6 +62,7 @@ def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEn
         raise UsageError("encoder.layers: a setting of runs; here all layers come out")
     if config.encoder.context != "sentence":
         raise UsageError("encoder.context: a setting of runs; here give a document's words as one sentence")
+    check_device(config.encoder.device, "encoder.device")
     return find_encoder(config.encoder, config.paths, config.trainer, log)
 
 

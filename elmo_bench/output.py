@@ -6,7 +6,9 @@ stream (`name_output`). A progress bar is sparse where the stream is a file.
 
 from __future__ import annotations
 
+import codecs
 import io
+import json
 import os
 import sys
 from collections.abc import Iterator
@@ -14,7 +16,18 @@ from contextlib import ExitStack, contextmanager
 from typing import Any, TextIO
 
 SECONDS_BETWEEN_BARS = 30.0  # in a log file, where every bar stays
+ESCAPE = "elmo_bench.json"  # the name under which Python finds `_escape`
 TITLES = {"stdout": "standard output", "stderr": "standard error"}
+
+
+def _escape(error: UnicodeError) -> tuple[str, int]:
+    """Characters as JSON spells them in ASCII, so that a line of JSON stays one."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return json.dumps(error.object[error.start : error.end])[1:-1], error.end
+
+
+codecs.register_error(ESCAPE, _escape)
 
 
 class _NamedFile(io.FileIO):
@@ -77,7 +90,7 @@ def _replaced_stream(name: str, kind: type[_NamedFile]) -> Iterator[None]:
     stream = io.TextIOWrapper(
         io.BufferedWriter(kind(earlier.fileno(), TITLES[name])),
         encoding=earlier.encoding,
-        errors="backslashreplace",  # what the encoding lacks, ASCII for one, is escaped, and the work goes on
+        errors=ESCAPE,  # what the encoding lacks, ASCII for one, is escaped, and the work goes on
         line_buffering=getattr(earlier, "line_buffering", True),
     )
     setattr(sys, name, stream)

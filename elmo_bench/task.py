@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar, Protocol, TypeVar, r
 
 from pydantic import Field
 
-from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, Words
+from elmo_bench.types import Counts, Excerpt, Prediction, Scores, SplitFiles, UsageError, Words
 
 if TYPE_CHECKING:  # importing PyTorch takes a second, and a finished run is recognised without it
     from torch import Tensor
@@ -81,6 +81,17 @@ class Task(Protocol[E]):
 
 
 AnyTask = Task[Any]
+
+
+def score_by_metric(task: AnyTask, counts: Sequence[Counts]) -> float:
+    """The one score that dev data choose by and tables show."""
+    scores = task.score(counts)
+    if task.metric not in scores:
+        raise UsageError(
+            f"task.plugin: the metric of {type(task).__name__} is {task.metric!r}, but its score gave "
+            f"{', '.join(scores) or 'nothing'}; metric must be the name of one of these scores"
+        )
+    return scores[task.metric]
 
 
 @runtime_checkable

@@ -1,7 +1,10 @@
-"""A progress bar in a log file."""
+"""Standard output that lacks characters, and a progress bar in a log file."""
 
 from __future__ import annotations
 
+import json
+import os
+import subprocess
 import sys
 
 import pytest
@@ -22,3 +25,16 @@ def test_a_log_file_has_a_bar_at_the_beginning_and_at_the_end(
     shown = [line for line in capsys.readouterr().err.split("\r") if "reading" in line]
     assert "100/100" in shown[-1]
     assert (len(shown) <= 2) is (not is_terminal)
+
+
+def test_what_standard_output_lacks_is_escaped_so_that_json_stays_json() -> None:
+    row = {"words": ["Zürich", "λ", "🙂", 'a "b"']}
+    program = (
+        "import json\n"
+        "from elmo_bench.output import name_output\n"
+        f"with name_output(): print(json.dumps({row!a}, ensure_ascii=False))"
+    )
+    environment = os.environ | {"PYTHONIOENCODING": "ascii"}
+    command = [sys.executable, "-c", program]
+    printed = subprocess.run(command, env=environment, capture_output=True, check=True).stdout
+    assert json.loads(printed.decode("ascii")) == row

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING
 from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.data.lines import read_lines
 from elmo_bench.directories import own_directories
+from elmo_bench.files import name_file
 from elmo_bench.output import progress_bar
 from elmo_bench.types import (
-    BenchError,
     BusyError,
     DataError,
     DataMissingError,
@@ -167,7 +167,7 @@ def run(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt as error:
         raise InterruptedRunError(f"{file.path}: stopped; run the same command again to resume") from error
     except OSError as error:
-        raise BenchError(f"{file.path}: {error}; run the same command again to resume") from error
+        raise name_file(error, file.path) from error
     layout = file.layout
     counts = f"{len(layout.lengths)} sentences, {sum(layout.lengths)} tokens, {layout.layers} layers"
     print(f"wrote {counts}: {file.path}")
@@ -315,6 +315,8 @@ def shift(block: range, by: int) -> range:
 
 def check_room(file: VectorFile, missing: Sequence[range]) -> None:
     """Refuse what no reader opens, and what the disk cannot hold."""
+    from elmo_bench.encoders.shards import in_units
+
     layout = file.layout
     if file.path.suffix == ".safetensors" and HEADER_PER_LINE * len(layout.lengths) > SAFETENSORS_HEADER:
         raise UsageError(
@@ -324,6 +326,6 @@ def check_room(file: VectorFile, missing: Sequence[range]) -> None:
     needed = layout.byte_count(line for block in missing for line in block)
     if needed > free:
         raise UsageError(
-            f"{file.path}: needs {needed / 1e9:.1f} GB more, {free / 1e9:.1f} GB are free; write parts to "
-            "several disks: --shard 1/4"
+            f"{file.path}: needs {in_units(needed)} more, {in_units(free)} are free; write parts to several "
+            "disks: --shard 1/4"
         )

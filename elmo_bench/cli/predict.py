@@ -117,6 +117,8 @@ def as_lines(
 
 def worth(restored: Restored, examples: Sequence[Any], predictions: Sequence[Any]) -> str:
     """The score against the labels of the file."""
+    from elmo_bench.task import score_by_metric
+
     task = restored.prepared.task
     counts = [task.count(example, found) for example, found in zip(examples, predictions, strict=True)]
-    return f", {task.metric} {task.score(counts)[task.metric]:.2f} against the labels of the file"
+    return f", {task.metric} {score_by_metric(task, counts):.2f} against the labels of the file"

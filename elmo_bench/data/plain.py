@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from elmo_bench.data.columns import DOCUMENT_START
 from elmo_bench.data.conllu import COLUMNS
-from elmo_bench.data.lines import read_lines, require_any
+from elmo_bench.data.lines import fault, read_lines, require_any
 from elmo_bench.types import UsageError, Words
 
 LABELLABLE = ("columns", "conllu")
@@ -18,7 +19,13 @@ def label_blindly(text: Path, format_name: str, target: Path) -> int:
             f"--text: {text} cannot be converted to {format_name}; --text serves tasks that "
             f"read {' or '.join(LABELLABLE)}"
         )
-    lines = [tuple(line.split()) for _, line in read_lines(text)]
+    lines = []
+    for number, line in read_lines(text):
+        lines.append(tuple(line.split()))
+        if format_name == "columns" and DOCUMENT_START in lines[-1]:
+            raise fault(
+                text, number, "words", DOCUMENT_START, "it separates documents in column files; remove it"
+            )
     written = [_rows(words, format_name) for words in require_any(text, filter(None, lines), "sentence")]
     target.write_text("\n".join(written), encoding="utf-8")
     return len(lines) - len(written)

@@ -198,7 +198,9 @@ class Command:
 def command_for(task: str, source: str, condition: Condition, seeds: Sequence[int], sides: Sides) -> Command:
     """The command that makes the runs of a condition."""
     words = [f"data={source}"]
-    if sides.place and source != GENERATED:
+    if source == "files":
+        words += [f"data.{split}=FILE" for split in ("train", "dev", "test")]
+    if sides.place and source not in (GENERATED, "files"):
         _, corpus, size = sides.place
         words.append(f"data.corpus={corpus}")
         words += ["size=paper"] if size == "paper" != source else []

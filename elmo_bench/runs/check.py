@@ -29,7 +29,7 @@ from elmo_bench.runs.preparation import find_corpus, hash_words, run_directory
 from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.runs.tracking import require_tracker
 from elmo_bench.sources import Corpus
-from elmo_bench.task import AnyTask, Example
+from elmo_bench.task import AnyTask, Example, score_by_metric
 from elmo_bench.tensors import Widths
 from elmo_bench.training.devices import check_devices, refuse_several_devices
 from elmo_bench.types import BenchError, Log, UsageError
@@ -154,13 +154,7 @@ class Inspection:
     def _reachable(self, rows: Sequence[Example]) -> str:
         """The score of the gold answers against themselves; below 100 if the head cannot express some."""
         counts = [self.task.count(row, self.task.gold(row)) for row in rows]
-        scores, metric = self.task.score(counts), self.task.metric
-        if metric not in scores:
-            raise UsageError(
-                f"task.plugin={self.config.task.plugin}: metric is {metric!r}, but score gave "
-                f"{', '.join(scores) or 'nothing'}; metric must be the name of one of these scores"
-            )
-        return f"gold scores {scores[metric]:.2f}"
+        return f"gold scores {score_by_metric(self.task, counts):.2f}"
 
     def _strangers(self, name: str, vocabulary: Vocabulary) -> str:
         """The labels that occur only in dev or test, so that no model can learn them."""

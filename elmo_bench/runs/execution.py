@@ -40,6 +40,7 @@ from elmo_bench.runs.preparation import Prepared, find_lock, prepare
 from elmo_bench.runs.speed import describe_encoder
 from elmo_bench.runs.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
 from elmo_bench.runs.tracking import Tracker, build_tracker, require_tracker
+from elmo_bench.task import score_by_metric
 from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
@@ -133,7 +134,7 @@ def fit_module(
     )
 
     def score(predictions: Sequence[Prediction]) -> float:
-        return task.score(count(prepared, material, "dev", predictions))[task.metric]
+        return score_by_metric(task, count(prepared, material, "dev", predictions))
 
     def observe(row: dict[str, float]) -> None:
         tracker.log(name_row(tracked, row))

@@ -63,7 +63,7 @@ def build_referee(records: Sequence[Record], paths: PathsConfig) -> Referee:
 def installed_task(record: Record) -> TaskConfig:
     """The task of a record: its settings come from the record, its code from this installation alone."""
     if record.task not in list_tasks():
-        raise UsageError(f"task {record.task!r} is not installed")
+        raise UsageError(f"task {record.task!r} is not installed; a task of your own needs --config-dir")
     config = read_task(record.task)
     recorded = record.config.get("task", {})
     if "settings" not in recorded:

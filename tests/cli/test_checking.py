@@ -226,4 +226,4 @@ def test_a_score_without_the_declared_metric_is_named(monkeypatch: pytest.Monkey
     monkeypatch.setattr(type(inspection.task), "metric", "quality")
     (error,) = [found.error for found in inspection.findings() if found.error]
     assert isinstance(error, UsageError)
-    assert re.search(r"^task\.plugin=\S+: metric is 'quality', but score gave .*f1", str(error))
+    assert re.search(r"^task\.plugin: the metric of \S+ is 'quality', but its score gave .*f1", str(error))

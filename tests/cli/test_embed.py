@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import re
 import signal
@@ -20,6 +21,7 @@ from elmo_bench import directories, load_encoder
 from elmo_bench.cli import embed, embed_workers
 from elmo_bench.cli.embed import Part, cut_blocks
 from elmo_bench.cli.main import main
+from elmo_bench.cli.vector_files import VectorFile
 from elmo_bench.files import immediate_lock
 from tests.conftest import PROJECT
 from tests.support.damage import Damage, become_dangling, delete, empty, flip, truncate
@@ -338,6 +340,37 @@ def test_a_missing_part_is_named(own: Path, tmp_path: Path, capsys: pytest.Captu
     message = capsys.readouterr().err
     assert "out.2-of-3.hdf5: no such file; 2 of 3 parts are missing" in message
     assert "--shard 2/3" in message
+
+
+def test_a_device_that_is_not_there_leaves_nothing_behind(
+    own: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source = write(tmp_path, corpus())
+    assert run(own, source, tmp_path / "out.hdf5", "--device", "nowhere") == 2
+    assert "error: encoder.device=nowhere: PyTorch cannot use it" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["sentences.txt"]
+
+
+@pytest.mark.parametrize(
+    ("number", "remedy"),
+    [(errno.ENOSPC, "the same command then goes on"), (errno.EROFS, "choose another place")],
+)
+def test_a_refusal_of_the_system_has_the_remedy_of_its_kind(
+    own: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+    number: int,
+    remedy: str,
+) -> None:
+    def refuse(self: VectorFile) -> None:
+        raise OSError(number, os.strerror(number), "a temporary name")
+
+    monkeypatch.setattr(VectorFile, "lay_out", refuse)
+    assert run(own, write(tmp_path, corpus()), tmp_path / "out.hdf5") == 1
+    errors = capsys.readouterr().err
+    assert f"error: {tmp_path / 'out.hdf5'}: {os.strerror(number).lower()}; " in errors
+    assert remedy in errors
 
 
 def test_lines_without_tokens_are_noted_once(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from elmo_bench.data.columns import read_columns
 from elmo_bench.data.conll2003 import read_entities, read_scored
+from elmo_bench.data.plain import label_blindly
 from elmo_bench.types import DataError, DataMissingError
 
 
@@ -128,3 +129,10 @@ def test_any_bytes_give_sentences_or_a_data_error(file: Path, content: bytes) ->
             assert list(read(file))
         except DataError as error:
             assert str(error).startswith(f"{file}:")
+
+
+def test_a_document_mark_in_plain_text_is_refused_where_it_would_be_no_word(file: Path) -> None:
+    write(file, "Baghdad fell .\n-DOCSTART-\n")
+    with pytest.raises(DataError, match=r"file\.conll:2: expected words, got -DOCSTART-"):
+        label_blindly(file, "columns", file.with_suffix(".labelled"))
+    assert label_blindly(file, "conllu", file.with_suffix(".labelled")) == 0

@@ -181,7 +181,7 @@ def test_without_the_directory_the_report_shows_the_runs_last(made: Outside, tmp
     assert {cell["task"] for cell in cells if cell["table"] == "further"} == {"Moods"}
     assert cells_of(cells, EXTENSIONS["task"], "further", "Gain")
     text = (tmp_path / "TABLES.md").read_text(encoding="utf-8")
-    warning = "- mood: no tests over examples, because task 'mood' is not installed"
+    warning = "- mood: no tests over examples, because task 'mood' is not installed; a task of your own needs"
     assert warning in text.partition("## ")[2].partition("## ")[0]
 
 

@@ -294,7 +294,7 @@ def test_what_has_no_mean_is_refused(
 ) -> None:
     other = finished(root, "task=ner", "task.training.epochs=1", "seed=2")
     assert ensemble([ner_run, other]) == 2
-    assert "NerHead decodes whole structures" in capsys.readouterr().err
+    assert "NerHead gives no probabilities to average" in capsys.readouterr().err
     assert ensemble([pos_runs[0], ner_run]) == 2
     assert "the task differs from" in capsys.readouterr().err
     assert ensemble(pos_runs[:1]) == 2

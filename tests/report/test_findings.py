@@ -127,6 +127,16 @@ def test_what_was_not_run_names_the_command_of_both_conditions(tmp_path: Path) -
     ]
 
 
+def test_a_command_for_files_of_your_own_asks_for_them(tmp_path: Path) -> None:
+    for seed in (1, 2, 3):
+        publish(tmp_path, make_record("ner", seed, 20, NONE, source="files", corpus="own"), 20)
+    (one,) = judge(tmp_path, make_family({**GAIN, "second": {"elmo.layers": "last"}}), "files")
+    files = "data.train=FILE data.dev=FILE data.test=FILE"
+    assert [str(command) for command in one.commands] == [
+        f"python run.py -m task=ner data=files {files} seed=1,2,3 elmo.layers=last"
+    ]
+
+
 def test_a_side_that_is_there_is_not_run_again(tmp_path: Path) -> None:
     for seed in (1, 2, 3):
         changes = {"source": "open", "corpus": "wikigold", "size": "open"}
