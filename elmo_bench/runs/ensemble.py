@@ -47,8 +47,8 @@ def check_members(runs: Sequence[Restored]) -> None:
     first = runs[0]
     if not isinstance(first.module.head, Probabilistic):
         raise UsageError(
-            f"task {first.record.task}: {type(first.module.head).__name__} gives no probabilities to average; "
-            "an ensemble needs a head that has the method `probabilities` (docs/EXTENDING.md)"
+            f"{first.directory}: {type(first.module.head).__name__} gives no probabilities to average; an "
+            "ensemble needs a head that has the method `probabilities` (docs/EXTENDING.md)"
         )
     for run in runs[1:]:
         for what, mine, others in (
