@@ -23,7 +23,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import resource
 import subprocess
 import sys
 import tempfile
@@ -116,7 +115,7 @@ def measure(overrides: Sequence[str], steps: int, random: bool) -> dict[str, Any
     ledger = Ledger()
     ledger.seconds["starting"] = [time.process_time()] * 2  # before there was a clock; one thread
     with ledger.part("imports"):
-        from elmo_bench.training.memory import pause_collection
+        from elmo_bench.training.memory import pause_collection, peak_bytes
 
         with pause_collection():
             import torch
@@ -130,7 +129,7 @@ def measure(overrides: Sequence[str], steps: int, random: bool) -> dict[str, Any
             use_random_layers()
         outcome = execution.run_job(config, lambda message: print(message, file=sys.stderr))
         with ledger.part("other"):
-            peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20  # KiB to GiB
+            peak = peak_bytes() / 2**30
     updates = outcome.record.updates
     found = {
         "task": config.task.name,

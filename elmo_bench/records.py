@@ -463,9 +463,9 @@ def write_counts(path: Path, counts: Mapping[str, Sequence[Counts]]) -> None:
     """Counts by split as one npz: a matrix per split, with the column names stored once."""
     tables = tabulate(counts)
     columns = next((table.columns for table in tables.values()), ())
-    arrays = {split: table.matrix for split, table in tables.items()}
+    arrays: dict[str, Any] = {split: table.matrix for split, table in tables.items()}
     with atomic_file(path) as file:
-        np.savez_compressed(file, allow_pickle=False, columns=np.array(columns, dtype=str), **arrays)
+        np.savez_compressed(file, columns=np.array(columns, dtype=str), **arrays)
 
 
 def read_counts(path: Path) -> dict[str, CountTable]:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -84,15 +84,19 @@ def check_names(path: Path, found: set[str], shapes: Shapes) -> None:
     strange = sorted(found - set(shapes))
     if strange:
         raise DataError(
-            f"{path}: expected only the arrays that options.json calls for, got {strange[0]} "
-            f"and {len(strange) - 1} more; are options and weights of the same model?"
+            f"{path}: expected only the arrays that options.json calls for, got {_first_of(strange)}; "
+            "are options and weights of the same model?"
         )
     missing = sorted(set(shapes) - found)
     if missing:
         raise DataError(
-            f"{path}: expected {missing[0]} and {len(missing) - 1} more, as options.json says, got none; "
+            f"{path}: expected {_first_of(missing)}, as options.json says, got none; "
             "are options and weights of the same model?"
         )
+
+
+def _first_of(names: Sequence[str]) -> str:
+    return names[0] if len(names) == 1 else f"{names[0]} and {len(names) - 1} more"
 
 
 def check_shape(path: Path, name: str, shape: tuple[int, ...], expected: tuple[int, ...]) -> None:

@@ -44,7 +44,6 @@ def run(arguments: argparse.Namespace) -> None:
     from elmo_bench.catalog import list_choices, list_tables, list_tasks, read_task
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
-    from elmo_bench.runs.tracking import has_wandb_key
     from elmo_bench.sources import list_corpora
 
     if arguments.data not in (sources := list_choices("data")):
@@ -55,18 +54,27 @@ def run(arguments: argparse.Namespace) -> None:
     project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
     corpora = list_corpora([read_task(name) for name in list_tasks()], arguments.data)
     sections = plan_dashboard(list_tables(), arguments.data, corpora)
-    is_offline = os.environ.get("WANDB_MODE") in ("offline", "disabled")
-    if not (arguments.offline or is_offline) and has_wandb_key():
+    reason = find_reason_to_stay_offline(arguments)
+    if not reason:
         from elmo_bench.dashboard.saving import save
 
         for url in save(project, sections):
             print(url)
         return
     print("\n".join(describe(sections)))
-    asked = arguments.offline or is_offline
-    why = "--offline was given" if asked else "no W&B key is configured (wandb login)"
-    print(f"\nnothing was sent: {why}")
+    print(f"\nnothing was sent: {reason}")
     if arguments.output:
         content = json.dumps(specify(project, sections), indent=1) + "\n"
         write_atomically(arguments.output, content.encode())
         print(f"the specification is in {arguments.output}")
+
+
+def find_reason_to_stay_offline(arguments: argparse.Namespace) -> str:
+    """Why nothing is to be sent; empty if it is sent."""
+    from elmo_bench.runs.tracking import has_wandb_key
+
+    if arguments.offline:
+        return "--offline was given"
+    if (mode := os.environ.get("WANDB_MODE")) in ("offline", "disabled"):
+        return f"WANDB_MODE={mode}"
+    return "" if has_wandb_key() else "no W&B key is configured (wandb login)"

@@ -117,6 +117,9 @@ def _read_ids(arguments: argparse.Namespace) -> dict[str, str | None] | None:
         return None
     if arguments.sentence or any(len(ids) > 2 for ids in arguments.id):
         raise UsageError("--id: expected one id or two, and no --sentence beside it")
+    first = [ids[0] for ids in arguments.id]
+    if twice := [one for one in first if first.count(one) > 1]:
+        raise UsageError(f"--id {twice[0]}: given twice; expected each sentence once")
     return {ids[0]: ids[1] if len(ids) > 1 else None for ids in arguments.id}
 
 

@@ -116,7 +116,10 @@ def read_finished(directory: Path) -> Finished:
         )
     model = read_model(directory / RECORD_FILE)
     if model is None:
-        raise UsageError(f"{directory}: this model is not trained to its end; the same command goes on")
+        raise UsageError(
+            f"{directory}: this model is not trained to its end; repeat the pretrain.py command that "
+            "trains it, which resumes, and then publish"
+        )
     return model
 
 

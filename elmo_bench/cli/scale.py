@@ -83,7 +83,7 @@ def run(arguments: argparse.Namespace) -> None:
     values = compose(arguments.overrides, "pretrain", DEFAULTS)
     config = read_config(BilmConfig, values["bilm"], "bilm")
     cache = read_config(PathsConfig, values["paths"], "paths").cache
-    numbering = measure_numbering(cache, log_to_stderr)
+    numbering = measure_numbering(cache / "scale", log_to_stderr)
     training = measure_training(config, read_text(arguments.text), log_to_stderr)
     print(describe_rates(numbering, training))
     disk = shutil.disk_usage(nearest_directory(cache)).free

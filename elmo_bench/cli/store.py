@@ -13,7 +13,19 @@ from elmo_bench.runs.scores import DRAWN_SCORES
 from elmo_bench.types import UsageError
 
 HELP = "list or delete the stored layers of frozen encoders"
-MADE_IN_CACHE = (STORE, DRAWN_SCORES, "hub", "models", "slots", "speeds", "texts", "vectors", "world")
+MADE_IN_CACHE = (
+    STORE,
+    DRAWN_SCORES,
+    "hub",
+    "models",
+    "scale",
+    "slots",
+    "speeds",
+    "texts",
+    "tracking",
+    "vectors",
+    "world",
+)
 """The directories that this package makes below paths.cache, which may hold files of others too."""
 EXAMPLE = "python -m elmo_bench store list\n  python -m elmo_bench store list paths.cache=/scratch/cache"
 

@@ -12,9 +12,9 @@ from pathlib import Path
 import numpy as np
 from numpy.typing import NDArray
 
-from elmo_bench.data.vectors import stream_vectors
+from elmo_bench.data.vectors import VECTORS_VERSION, stream_vectors
 from elmo_bench.files import make_once
-from elmo_bench.hashing import hash_file_once
+from elmo_bench.hashing import hash_file_once, hash_value
 from elmo_bench.types import Log, Words
 
 WORDS_FILE = "words.txt"
@@ -38,7 +38,8 @@ class MappedVectors:
 
 def map_vectors(path: Path, cache: Path, log: Log) -> MappedVectors:
     """The vectors of a text file as of GloVe; they are converted below `cache` when first used."""
-    target = cache / "vectors" / f"{path.name}-{hash_file_once(path)[:12]}"
+    key = hash_value([hash_file_once(path), VECTORS_VERSION])
+    target = cache / "vectors" / f"{path.name}-{key[:12]}"
 
     def convert(directory: Path) -> None:
         log(f"{path.name}: converting the vectors once, to {target}")

@@ -97,7 +97,7 @@ class EncoderPlugin(ABC):
         """
 
     def plan(self, context: EncoderContext) -> PlannedEncoder | None:
-        """The encoder that `find` would have to make first; None if it exists. Nothing is computed."""
+        """The encoder that `find` would have to make first; None if it exists. Nothing is trained."""
         return None
 
     def untrained(self, context: EncoderContext) -> EncoderPlugin:

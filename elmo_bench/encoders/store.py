@@ -59,8 +59,7 @@ class Store:
 
     def open(self, data_fingerprint: str, sequences: Iterable[Words], label: str = "") -> Unit:
         """The layers of *all* sequences of a file; a run that reads a subset also opens the whole file."""
-        # All layers count, whichever are read, so that the shards of every layer have the same sentences.
-        plan = Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes(self.card.layers)))
+        plan = self.plan(sequences)
         if self.mode == "off":
             blocks: Blocks = FreshBlocks(plan, self._encode)
         elif self.mode == "ram":
@@ -70,6 +69,11 @@ class Store:
         else:
             blocks = StoredBlocks(plan, self._on_disk(plan, data_fingerprint, label))
         return Unit(self.card, [self.formats[layer] for layer in self.read], plan, blocks)
+
+    def plan(self, sequences: Iterable[Words]) -> Plan:
+        """How sequences are divided into shards; nothing is read or computed."""
+        # All layers count, whichever are read, so that the shards of every layer have the same sentences.
+        return Plan.make(sequences, max(1, SHARD_BYTES // self.token_bytes(self.card.layers)))
 
     @property
     def read(self) -> tuple[int, ...]:

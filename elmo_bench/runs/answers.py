@@ -123,7 +123,9 @@ def read_split(record: Record, split: str, paths: PathsConfig, log: Log) -> tupl
 def _data_of(record: Record) -> DataConfig:
     """What a record says of its data, as far as it chooses files."""
     recorded: dict[str, Any] = record.config.get("data", {})
-    known = {key: recorded[key] for key in ("format", "train", "dev", "test") if recorded.get(key)}
+    known = {
+        key: recorded[key] for key in ("format", "repository", "train", "dev", "test") if recorded.get(key)
+    }
     corpus = {} if record.source == "files" else {"corpus": record.corpus}
     return read_config(DataConfig, {"source": record.source, **corpus, **known}, "the run's data")
 

@@ -14,10 +14,9 @@ from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.layers import layers_read, layers_stored, spell_layers
-from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.shards import STORE, in_units
-from elmo_bench.encoders.store import SHARD_BYTES, Store
+from elmo_bench.encoders.store import Store
 from elmo_bench.files import nearest_directory
 from elmo_bench.identity import identify
 from elmo_bench.plugins import load_task
@@ -212,7 +211,7 @@ class Inspection:
         rows = self.examples if config.limit else self.everything
         context = config.encoder.context
         check_documents(self.task, self.everything, context, self.corpus.name)
-        plans = [Plan.make(texts_of(self.task, split, context), SHARD_BYTES) for split in rows.values()]
+        plans = [store.plan(texts_of(self.task, split, context)) for split in rows.values()]
         tokens = sum(plan.tokens for plan in plans)
         token_bytes = store.token_bytes(stored)
         needed = tokens * token_bytes

@@ -37,7 +37,7 @@ def find_run_encoder(config: RunConfig, log: Log) -> tuple[FoundEncoder, TunedEn
 
 
 def plan_run_encoder(config: RunConfig, log: Log) -> PlannedEncoder | None:
-    """The encoder that would have to be made first; None if it exists. Nothing is computed."""
+    """The encoder that would have to be made first; None if it exists. Nothing is trained."""
     planned = plan_encoder(config.encoder, config.paths, config.trainer, log)
     if config.tuning.text == "none":
         return planned

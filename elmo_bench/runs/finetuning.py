@@ -22,7 +22,7 @@ from elmo_bench.config import (
     read_config,
 )
 from elmo_bench.data.text import TargetVocabulary, TextCorpus
-from elmo_bench.encoders.find import load_plugin
+from elmo_bench.encoders.find import choose_plugin
 from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
@@ -90,8 +90,8 @@ def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.runs.environment import describe_environment
 
-    context = EncoderContext(finetuning.encoder.name, finetuning.paths, finetuning.trainer, log)
-    start = load_plugin(finetuning.encoder).language_model(context)
+    context = EncoderContext(finetuning.encoder.full_name, finetuning.paths, finetuning.trainer, log)
+    start = choose_plugin(finetuning.encoder, context).language_model(context)
     options, _, _, vocabulary = find_language_model(start)
     target = finetuning.directory(corpus)
     config = PretrainConfig(

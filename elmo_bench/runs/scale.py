@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import resource
 import time
 import tracemalloc
 from collections.abc import Callable
@@ -24,7 +23,7 @@ from elmo_bench.data.text import TargetVocabulary, read_sentences
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.store import Store
 from elmo_bench.files import scratch_directory
-from elmo_bench.training.memory import keep_freed_memory
+from elmo_bench.training.memory import keep_freed_memory, peak_bytes
 from elmo_bench.types import BenchError, Log
 
 TIMED_TOKENS = 4_000_000  # numbered to measure the speed
@@ -208,7 +207,7 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
         start = time.process_time()
         step(1)
         seconds.append((time.process_time() - start) / torch.get_num_threads())
-        peaks.append(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024)
+        peaks.append(peak_bytes())
     fewer, more = (rows * config.batches.window for rows in ROWS)
     slope = (seconds[1] - seconds[0]) / (more - fewer)
     return Training(

@@ -28,7 +28,8 @@ def locate_finetuning(command: FinetuneCommand) -> Target:
     """Where the fine-tuned model's record is or will be; nothing is computed."""
     corpus = command.corpus(print_once)
     record = command.directory(corpus) / RECORD_FILE
-    key = hash_value([command.facts(corpus), command.seed, command.bilm, str(record)])
+    encoder = command.encoder.model_dump(mode="json", exclude={"device"})
+    key = hash_value([command.facts(corpus), encoder, command.seed, command.bilm, str(record)])
     return Target(key, record, is_made(command, corpus), f"fine-tuning on {command.task.name}", None)
 
 

@@ -9,7 +9,7 @@ from typing import Any
 from hydra.core.override_parser.types import Override
 from pydantic import Field
 
-from elmo_bench.config import Config
+from elmo_bench.config import Config, nearest
 from elmo_bench.types import UsageError
 
 TASK = "task"
@@ -70,12 +70,27 @@ def _combine(usual: Choices, special: Mapping[str, Choices]) -> Iterator[Choices
 
 def _read_special(parse: Parse, sweep: SweepConfig, typed: Choices) -> dict[str, Choices]:
     """The values of `by_task`, by the override that chooses the task; the command line takes precedence."""
+    _check_special(parse, sweep)
     return {
         f"{TASK}={task}": {
             key: words for key, words in read_choices(parse, _spell(values)).items() if key not in typed
         }
         for task, values in sweep.by_task.items()
     }
+
+
+def _check_special(parse: Parse, sweep: SweepConfig) -> None:
+    """Refuse values of `by_task` that no job would have: a sweep must not be another one than it says."""
+    params = read_choices(parse, _spell(sweep.params))
+    tasks = [word.removeprefix(f"{TASK}=") for word in params.get(TASK, [])]
+    for task, values in sweep.by_task.items():
+        if tasks and task not in tasks:
+            raise UsageError(
+                f"by_task.{task}: params.task has no such task{nearest(task, tasks)} ({', '.join(tasks)})"
+            )
+        for key in read_choices(parse, _spell(values)):
+            if key not in params:
+                raise UsageError(f"by_task.{task}.{key}: expected a key of params ({', '.join(params)})")
 
 
 def _spell(values: Mapping[str, Any]) -> list[str]:

@@ -72,11 +72,11 @@ def pretrain_one(command: PretrainCommand, typed: Sequence[str]) -> Path:
     refuse_mixed_precision(command.trainer)
     corpus = find_texts(command)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
-    from elmo_bench.bilm.training.pretraining import pretrain
+    from elmo_bench.bilm.training.pretraining import SMALLER_STEPS, pretrain
     from elmo_bench.runs.environment import describe_environment
 
     if command.trainer.accumulate > 1:
-        raise UsageError("trainer.accumulate: only heads are trained in parts; lower bilm.batches.tokens")
+        raise UsageError(f"trainer.accumulate: only heads are trained in parts; {SMALLER_STEPS}")
     was_done = locate_model(command).done
     run = replace(_training_of(command, corpus), environment=describe_environment())
     record = pretrain(run, print_line) / RECORD_FILE

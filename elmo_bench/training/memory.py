@@ -32,6 +32,14 @@ def pause_collection() -> Iterator[None]:
             gc.enable()
 
 
+def peak_bytes() -> int:
+    """The most memory that this process has had so far."""
+    import resource  # POSIX alone has it, and only measurements ask
+
+    unit = 1 if sys.platform == "darwin" else 1024
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
 @contextmanager
 def explain_exhaustion(remedy: str) -> Iterator[None]:
     """Within this block, a GPU without enough memory is an error that says what to change."""

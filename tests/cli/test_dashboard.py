@@ -69,7 +69,7 @@ def test_wandb_mode_offline_is_respected(
 ) -> None:
     monkeypatch.setenv("WANDB_MODE", "offline")
     assert main(["dashboard"]) == 0
-    assert "--offline was given" in capsys.readouterr().out
+    assert "nothing was sent: WANDB_MODE=offline" in capsys.readouterr().out
 
 
 def test_the_report_has_a_grid_for_every_task_of_every_section() -> None:

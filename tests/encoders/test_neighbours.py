@@ -257,6 +257,8 @@ def test_sentences_are_asked_about_by_id(
     assert main([*places, "--id", "s4"]) == 2
     assert "own has no sentence s4 with 'play'; without --id" in capsys.readouterr().err
     assert main([*places, "--id", "s1", "s2", "s3"]) == 2
+    assert main([*places, "--id", "s2", "s3", "--id", "s2", "s1"]) == 2
+    assert "--id s2: given twice" in capsys.readouterr().err
 
 
 def test_the_word_asked_of_the_generated_world_is_ambiguous_and_occurs() -> None:

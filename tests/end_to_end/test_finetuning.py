@@ -16,6 +16,7 @@ from elmo_bench.bilm.training.perplexity import measure_fresh, measure_perplexit
 from elmo_bench.bilm.training.text import encode_sentences
 from elmo_bench.config import EncoderConfig, PathsConfig, TrainerConfig
 from elmo_bench.encoders.find import find_encoder
+from elmo_bench.sweep.finetuning import FinetuneCommand, locate_finetuning
 from elmo_bench.types import UsageError
 from tests.support.composition import compose, finetune_one, pretrain_one, pretraining
 from tests.support.processes import finish
@@ -208,3 +209,14 @@ def test_an_encoder_without_softmax_weights_cannot_be_trained_further(root: Path
     values = {**finetuning(root), "encoder": compose("task=ner", "encoder=words")["encoder"]}
     with pytest.raises(UsageError, match="encoder=words: this encoder has no softmax weights"):
         finetune_one(values)
+
+
+def test_models_of_one_name_in_two_directories_are_two_jobs(root: Path, tmp_path: Path) -> None:
+    other = tmp_path / "tiny"
+    shutil.copytree(root / "models" / "tiny", other)
+    jobs = [
+        FinetuneCommand.model_validate(finetuning(root, *words))
+        for words in ((), (f"encoder.directory={other}",))
+    ]
+    first, second = map(locate_finetuning, jobs)
+    assert first.record == second.record and first.key != second.key

@@ -79,6 +79,12 @@ def test_rows_of_streams_that_cannot_be_shared_equally_are_refused(corpus: Path,
         pretrain_one(pretraining(tmp_path, *settings, f"corpus={corpus}"))
 
 
+def test_a_text_too_short_for_a_step_of_streams_is_refused(corpus: Path, tmp_path: Path) -> None:
+    settings = [*SETTINGS, "bilm.batches.kind=streams", "bilm.batches.rows=9999", "bilm.batches.window=20"]
+    with pytest.raises(UsageError, match=r"needs at least 199,980 predictions, the text has [\d,]+; lower"):
+        pretrain_one(pretraining(tmp_path, *settings, f"corpus={corpus}"))
+
+
 @pytest.mark.slow
 def test_two_machines_train_as_one_process_does_and_resume_after_a_kill(corpus: Path, tmp_path: Path) -> None:
     settings = [*SETTINGS, *BATCHES["sentences"], f"corpus={corpus}"]

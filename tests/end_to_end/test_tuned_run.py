@@ -118,3 +118,9 @@ def test_without_elmo_nothing_is_tuned(root: Path) -> None:
     tuned, plain = (do(config)[0] for config in (tuned_run(root, "elmo=none"), run_of(root, "elmo=none")))
     assert tuned.record.tuned is None and not (root / "models" / "tiny-ner-own").exists()
     assert (tuned.directory, plain.status) == (plain.directory, "already done")
+
+
+def test_an_untrained_twin_is_not_taken_for_the_model_itself(root: Path) -> None:
+    with pytest.raises(UsageError, match=r"untrained.*no softmax weights"):
+        do(tuned_run(root, "encoder.untrained=true"))
+    assert not (root / "models" / "tiny-ner-own").exists()

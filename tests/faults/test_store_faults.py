@@ -6,6 +6,7 @@ import hashlib
 import json
 import multiprocessing
 import os
+import re
 import resource
 import shutil
 import signal
@@ -23,12 +24,14 @@ from elmo_bench.bilm.engine.embedder import Embedder
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.cli.main import main
+from elmo_bench.cli.store import MADE_IN_CACHE
 from elmo_bench.encoders import shards
 from elmo_bench.encoders import store as store_module
 from elmo_bench.encoders.protocol import EncoderCard
 from elmo_bench.encoders.store import Store, Unit
 from elmo_bench.files import make_once
 from elmo_bench.types import BenchError
+from tests.conftest import PROJECT
 from tests.support.company_encoder import CARD, CompanyEncoder, sentences
 from tests.support.damage import DAMAGE as ANY_DAMAGE
 from tests.support.damage import Damage, become_dangling, become_directory, become_pipe, delete
@@ -427,3 +430,10 @@ def test_a_bilm_gives_the_same_bytes_whatever_it_encoded_before(tmp_path: Path) 
         path.unlink()
         opening()
         assert hashes(root) == original
+
+
+def test_every_directory_of_the_cache_is_known_to_clean() -> None:
+    named = re.compile(r'cache / "(\w+)"')
+    code = [path.read_text(encoding="utf-8") for path in (PROJECT / "elmo_bench").rglob("*.py")]
+    found = {name for text in code for name in named.findall(text)}
+    assert "models" in found and found <= set(MADE_IN_CACHE)

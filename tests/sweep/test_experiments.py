@@ -171,6 +171,23 @@ def test_a_task_may_have_values_of_its_own() -> None:
 
 
 @pytest.mark.parametrize(
+    ("by_task", "complaint"),
+    [
+        ({"slr": {"seed": "1"}}, "by_task.slr: params.task has no such task; did you mean 'srl'"),
+        (
+            {"srl": {"data.fraction": "0.1"}},
+            r"by_task.srl.data.fraction: expected a key of params \(seed, task\)",
+        ),
+    ],
+)
+def test_values_of_a_task_that_no_job_would_have_are_refused(
+    by_task: dict[str, dict[str, str]], complaint: str
+) -> None:
+    with pytest.raises(UsageError, match=complaint):
+        list_jobs(parse, sweep_of({"seed": "1,2", "task": "ner,srl"}, {}, by_task), [])
+
+
+@pytest.mark.parametrize(
     ("experiment", "fractions"), [("figure1_sample", "0.2 0.5 1"), ("figure1_open", "0.01 0.03 0.1 0.25")]
 )
 def test_smaller_corpora_have_larger_fractions(experiment: str, fractions: str) -> None:

@@ -58,6 +58,11 @@ class TokenTable:
         words = (*text.types, SENTENCE_START, SENTENCE_END)
         self._targets = np.array([vocabulary.number(word) for word in words], dtype=np.int64)
 
+    @property
+    def predictions(self) -> int:
+        """How many words and sentence marks one direction predicts in an epoch."""
+        return int((self.lengths + 1).sum())
+
     def look_up(self, sentences: Numbers, places: Numbers, direction: int) -> tuple[Numbers, Numbers]:
         """Inputs and targets at the given places; the target at a sentence's length is the other mark."""
         first, last = (self.start_type, self.end_type)[:: 1 if direction == FORWARD else -1]
@@ -172,7 +177,7 @@ class ContiguousStreams:
 
     def __init__(self, table: TokenTable, rows: int, window: int, seed: int) -> None:
         self._table, self._rows, self._window, self._seed = table, rows, window, seed
-        self._per_row = int((table.lengths + 1).sum()) // rows
+        self._per_row = table.predictions // rows
         self._epoch = -1
         self._lines: list[Line] = []
 

@@ -340,7 +340,14 @@ def _reader(config: PretrainConfig, table: TokenTable) -> Reader:
         raise UsageError(
             f"bilm.batches.rows: expected a multiple of the {processes} processes, got {batches.rows}"
         )
-    return ContiguousStreams(table, batches.rows, batches.window, config.seed)
+    reader = ContiguousStreams(table, batches.rows, batches.window, config.seed)
+    if reader.steps(0) == 0:
+        raise UsageError(
+            f"bilm.batches: a step of {batches.rows:,} rows x {batches.window:,} words needs at least "
+            f"{batches.rows * batches.window:,} predictions, the text has {table.predictions:,}; lower "
+            "bilm.batches.rows or bilm.batches.window"
+        )
+    return reader
 
 
 def _count_steps(config: BilmConfig, reader: Reader) -> int:
