@@ -10,7 +10,7 @@ import difflib
 import re
 from collections.abc import Mapping
 from pathlib import Path
-from typing import Annotated, Any, Literal, TypeVar
+from typing import Annotated, Any, Literal, TypeVar, get_args
 
 from pydantic import BaseModel, BeforeValidator, ConfigDict, Field, ValidationError, model_validator
 
@@ -290,10 +290,14 @@ class TuningConfig(Config):
     bilm: dict[str, Any] = Field(default_factory=dict)  # conf/schedule/finetuning.yaml
 
 
+Source = Literal["sample", "open", "paper", "files"]
+SOURCES: tuple[Source, ...] = get_args(Source)
+
+
 class DataConfig(Config):
     """The source of the examples and the number to use."""
 
-    source: Literal["sample", "open", "paper", "files"]
+    source: Source
     corpus: str | None = None
     repository: str | None = None  # paper only: instead of the one on the Hub, such as a local copy
     fraction: float = Field(default=1.0, gt=0, le=1)  # of the training set; fractions are nested and seeded

@@ -30,11 +30,12 @@ from elmo_bench.types import BenchError, BusyError, Log
 CHECKSUMS = "SHA256SUMS"
 """The checksums of a directory's files, in the form that `sha256sum -c` reads."""
 
+_AGAIN = "run the same command again to resume"
 _OTHER_PLACE = "choose another place with paths.runs=DIR, paths.cache=DIR or the path that was refused"
 REMEDIES = {
-    errno.ENOSPC: f"free some space, or {_OTHER_PLACE}; the same command then goes on",
-    errno.EDQUOT: f"free some space, or {_OTHER_PLACE}; the same command then goes on",
-    errno.EFBIG: "raise the limit of the size of files (ulimit -f); the same command then goes on",
+    errno.ENOSPC: f"free some space, or {_OTHER_PLACE}; then {_AGAIN}",
+    errno.EDQUOT: f"free some space, or {_OTHER_PLACE}; then {_AGAIN}",
+    errno.EFBIG: f"raise the limit of the size of files (ulimit -f); then {_AGAIN}",
     errno.EROFS: _OTHER_PLACE,
     errno.EACCES: f"change its permissions, or {_OTHER_PLACE}",
     errno.ENOTDIR: f"a file stands where a directory is needed; {_OTHER_PLACE}",

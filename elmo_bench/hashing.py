@@ -9,9 +9,6 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
-BILM_NUMERICS = 1
-"""Increase it when the same pre-training gives different weights."""
-
 
 def hash_value(value: Any) -> str:
     """sha256 of a JSON value, independent of the order of keys; 1 and 1.0 are the same number."""

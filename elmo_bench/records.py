@@ -340,7 +340,7 @@ def write_record(path: Path, record: AnyRecord) -> None:
 
 
 def keep_sound(act: Callable[[Given], Made], items: Iterable[Given], damaged: list[str]) -> Iterator[Made]:
-    """What an action makes of each item; of damaged files it notes the reason and goes on with the others."""
+    """What an action makes of each item; a damaged file is left out, and the reason noted."""
     for item in items:
         try:
             yield act(item)
@@ -411,20 +411,6 @@ def drop_directories(values: Any) -> Any:
     if isinstance(values, str) and PurePath(values).is_absolute():
         return PurePath(values).name
     return values
-
-
-def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:
-    """All published runs below a directory, in a fixed order."""
-    return read_records_of(Record, directory)
-
-
-def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[Path, RecordType]]:
-    """All published records of one kind below a directory, in a fixed order."""
-    wanted = kind.model_fields["kind"].default
-    for path in sorted(directory.rglob("*.json")):
-        content = read_content(path)
-        if content.get("kind") == wanted:
-            yield path, form_record(kind, content, path)
 
 
 @dataclass(frozen=True, eq=False)

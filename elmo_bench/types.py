@@ -112,7 +112,7 @@ class BusyError(BenchError):
 
 
 class InterruptedRunError(BaseException):
-    """A stop signal arrived; the same command goes on where this one stopped.
+    """A stop signal arrived; the same command resumes where this one stopped.
 
     It is no `Exception`, because a library's `except Exception` would swallow the signal.
     """

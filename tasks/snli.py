@@ -30,7 +30,7 @@ from elmo_bench.task import Rate, Task
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 from elmo_bench.types import Counts, Prediction, Scores, SplitFiles, UsageError, Words
 
-NEVER = float("-inf")
+MASKED_SCORE = float("-inf")
 
 
 @dataclass(frozen=True)
@@ -201,8 +201,8 @@ def attend(
 ) -> list[Tensor]:
     """For every word of each side of a pair the mean of the other side's, weighted by similarity."""
     likeness = premise @ hypothesis.transpose(1, 2)  # (examples, premise time, hypothesis time)
-    over_hypothesis = likeness.masked_fill(~hypothesis_mask.unsqueeze(1), NEVER).softmax(2)
-    over_premise = likeness.masked_fill(~premise_mask.unsqueeze(2), NEVER).softmax(1)
+    over_hypothesis = likeness.masked_fill(~hypothesis_mask.unsqueeze(1), MASKED_SCORE).softmax(2)
+    over_premise = likeness.masked_fill(~premise_mask.unsqueeze(2), MASKED_SCORE).softmax(1)
     return [over_hypothesis @ hypothesis, over_premise.transpose(1, 2) @ premise]
 
 
@@ -210,5 +210,5 @@ def pool(states: Tensor, mask: Tensor) -> Tensor:
     """Mean and maximum over the real words, (rows, 2 * states)."""
     real = mask.unsqueeze(2)
     mean = (states * real).sum(1) / real.sum(1)
-    highest = states.masked_fill(~real, NEVER).amax(1)
+    highest = states.masked_fill(~real, MASKED_SCORE).amax(1)
     return torch.cat([mean, highest], dim=1)

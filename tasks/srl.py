@@ -193,9 +193,9 @@ class SrlHead(nn.Module):
     """[words; ELMo; is it the predicate] -> alternating highway LSTMs -> [.; ELMo] -> BIO tags."""
 
     fitting: ClassVar[Literal["gradient"]] = "gradient"
-    illegal_start: Tensor
-    illegal_between: Tensor
-    illegal_end: Tensor
+    start_penalties: Tensor
+    between_penalties: Tensor
+    end_penalties: Tensor
 
     def __init__(self, settings: SrlHeadSettings, vocabularies: Vocabularies, widths: Widths) -> None:
         super().__init__()
@@ -210,9 +210,9 @@ class SrlHead(nn.Module):
         draw_orthogonal(self.emit.weight, blocks=1)
         nn.init.zeros_(self.emit.bias)
         legal = bio_constraints(self.tags)
-        self.register_buffer("illegal_start", penalties(legal.start), persistent=False)
-        self.register_buffer("illegal_between", penalties(legal.between), persistent=False)
-        self.register_buffer("illegal_end", penalties(legal.end), persistent=False)
+        self.register_buffer("start_penalties", penalties(legal.start), persistent=False)
+        self.register_buffer("between_penalties", penalties(legal.between), persistent=False)
+        self.register_buffer("end_penalties", penalties(legal.end), persistent=False)
 
     def forward(self, injected: Mapping[str, Injected], batch: Batch) -> HeadOutput:
         """The mean over sentences of their mean token loss, as in AllenNLP, and every tag's score."""
@@ -239,9 +239,9 @@ class SrlHead(nn.Module):
         paths = viterbi(
             output.scores["emissions"],
             batch.streams["text"].mask,
-            self.illegal_start,
-            self.illegal_between,
-            self.illegal_end,
+            self.start_penalties,
+            self.between_penalties,
+            self.end_penalties,
         )
         chunks = [chunks_of([self.tags[tag] for tag in path]) for path in paths]
         return [[[chunk.label, chunk.start, chunk.end] for chunk in row] for row in chunks]

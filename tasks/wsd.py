@@ -223,7 +223,7 @@ class WsdHead(nn.Module, ABC):
 
 
 class MeanHead(WsdHead):
-    """A sense is the mean of its training vectors (P 5.3)."""
+    """A sense is the mean of its training vectors (paper, section 5.3)."""
 
     means: Tensor
     occurrences: Tensor

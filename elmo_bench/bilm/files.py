@@ -100,5 +100,5 @@ def _lstm_layers(model: BiLM) -> Iterator[tuple[str, ProjectedLstm]]:
 
 def _swap_gates(gates: Tensor) -> Tensor:
     """Convert between the file's order i, j, f, o and ours, i, f, j, o, along the last dimension."""
-    entry, second, third, exit_ = gates.chunk(4, dim=-1)
-    return torch.cat([entry, third, second, exit_], dim=-1)
+    input_gate, second, third, output_gate = gates.chunk(4, dim=-1)
+    return torch.cat([input_gate, third, second, output_gate], dim=-1)

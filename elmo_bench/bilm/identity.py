@@ -1,4 +1,4 @@
-"""The fingerprint of a frozen biLM: everything that decides its vectors, hashed without PyTorch."""
+"""What decides a biLM's weights and its vectors, hashed without PyTorch."""
 
 from __future__ import annotations
 
@@ -16,6 +16,9 @@ from elmo_bench.hashing import hash_value
 
 StateProtocol = Literal["reset", "carry"]
 Precision = Literal["float32", "bfloat16"]
+
+BILM_NUMERICS = 1
+"""Increase it when the same pre-training gives different weights."""
 
 ENGINE_NUMERICS = 1
 """Increase it when the engine's numbers change."""

@@ -213,11 +213,11 @@ class ProjectedLstm(nn.Module):
 
     def step(self, gates: Tensor, cell: Tensor) -> State:
         """One step from gate sums (rows, 4 * C), which include the bias, and the old cell (rows, C)."""
-        enter, forget, candidate, leave = gates.chunk(4, dim=1)
-        cell = torch.sigmoid(forget) * cell + torch.sigmoid(enter) * torch.tanh(candidate)
+        input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=1)
+        cell = torch.sigmoid(forget_gate) * cell + torch.sigmoid(input_gate) * torch.tanh(candidate)
         if self.cell_clip is not None:
             cell = cell.clamp(-self.cell_clip, self.cell_clip)
-        output = torch.sigmoid(leave) * torch.tanh(cell)  # (rows, C)
+        output = torch.sigmoid(output_gate) * torch.tanh(cell)  # (rows, C)
         if self.projection_weight is None:
             return output, cell
         projected = F.linear(output, self.projection_weight)  # (rows, P)

@@ -14,7 +14,7 @@ from elmo_bench.data.coreference import (
     read_coreference,
     write_coreference,
 )
-from elmo_bench.data.documents import Place, parse_json
+from elmo_bench.data.json_values import JsonValue, parse_json
 from elmo_bench.data.lines import read_lines
 from elmo_bench.files import atomic_path
 from elmo_bench.types import DataError
@@ -62,7 +62,7 @@ def responses(key: Path, predictions: Path) -> Iterator[CoreferenceDocument]:
         raise DataError(f"{predictions}: expected only documents of {key}, got {name} too")
 
 
-def read_clusters(prediction: Place, length: int) -> tuple[Cluster, ...]:
+def read_clusters(prediction: JsonValue, length: int) -> tuple[Cluster, ...]:
     """Chains of mentions [start, end), checked against the document's length."""
     clusters = []
     for chain in prediction.items():

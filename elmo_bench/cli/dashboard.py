@@ -7,9 +7,8 @@ import json
 import os
 from pathlib import Path
 
-from elmo_bench.config import nearest
+from elmo_bench.config import SOURCES
 from elmo_bench.files import write_atomically
-from elmo_bench.types import UsageError
 
 HELP = """build the workspace and the report of the ablations in Weights & Biases
 
@@ -27,7 +26,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--entity", help="the W&B entity that owns the project (default: yours)")
     parser.add_argument("--project", default="elmo_bench", help="as tracking.project (default: %(default)s)")
     parser.add_argument(
-        "--data", default="sample", metavar="SOURCE", help="source of the runs' data (default: %(default)s)"
+        "--source", choices=SOURCES, default="sample", help="source of the runs' data (default: %(default)s)"
     )
     parser.add_argument("--size", help="size of the runs (default: any)")
     parser.add_argument("--offline", action="store_true", help="send nothing")
@@ -41,19 +40,14 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> None:
     """Save workspace and report, or write their specification to a file."""
-    from elmo_bench.catalog import list_choices, list_tables, list_tasks, read_task
+    from elmo_bench.catalog import list_tables, list_tasks, read_task
     from elmo_bench.dashboard.building import Project, describe, specify
     from elmo_bench.dashboard.plan import plan_dashboard
     from elmo_bench.sources import list_corpora
 
-    if arguments.data not in (sources := list_choices("data")):
-        raise UsageError(
-            f"--data {arguments.data}: there is no such source{nearest(arguments.data, sources)} "
-            f"(there are: {', '.join(sources)})"
-        )
-    project = Project(arguments.entity or "", arguments.project, arguments.data, arguments.size)
-    corpora = list_corpora([read_task(name) for name in list_tasks()], arguments.data)
-    sections = plan_dashboard(list_tables(), arguments.data, corpora)
+    project = Project(arguments.entity or "", arguments.project, arguments.source, arguments.size)
+    corpora = list_corpora([read_task(name) for name in list_tasks()], arguments.source)
+    sections = plan_dashboard(list_tables(), arguments.source, corpora)
     reason = find_reason_to_stay_offline(arguments)
     if not reason:
         from elmo_bench.dashboard.saving import save

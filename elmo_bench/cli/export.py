@@ -39,7 +39,7 @@ def run(arguments: argparse.Namespace) -> None:
     options_file = pair_options(file)
     model = load_bilm(*find_model(arguments.model))
     arrays, options = export_arrays(model), model.options
-    # What holds this very model is of an earlier command, which was killed perhaps between the two files.
+    # A file that already holds this model was written by an earlier export, killed between the two files.
     is_ours = {file: has_arrays(file, arrays), options_file: has_options(options_file, options)}
     for target, ours in is_ours.items():
         if os.path.lexists(target) and not ours:

@@ -7,6 +7,7 @@ import json
 
 from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.config import SOURCES
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import judge_findings, list_sources
 from elmo_bench.report.inputs import describe_tasks
@@ -20,7 +21,6 @@ undetermined, not converged, or not run, with the command that makes the runs
 The claims are files of conf/findings; --config-dir may add more. The exit code is 0 whatever the verdicts,
 and 1 where records are broken."""
 EXAMPLE = "python -m elmo_bench findings --source open\n  python -m elmo_bench findings --json"
-SOURCES = ("open", "paper", "files", GENERATED)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

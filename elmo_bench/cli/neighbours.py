@@ -79,8 +79,8 @@ def run(arguments: argparse.Namespace) -> None:
     if arguments.other_word and not arguments.sentence:
         raise UsageError("--word: it selects a word of --sentence; give --sentence too")
     from elmo_bench.records import NeighboursRecord, read_record_of, write_record
+    from elmo_bench.runs.neighbours import Question, Setting, answer, prepare
     from elmo_bench.sweep.compose import compose
-    from elmo_bench.sweep.neighbours import Question, Setting, answer, prepare
 
     question = Question(
         word=arguments.other_word or arguments.word,
@@ -112,7 +112,7 @@ def run(arguments: argparse.Namespace) -> None:
 
 
 def _read_ids(arguments: argparse.Namespace) -> dict[str, str | None] | None:
-    """The sentences of --id, each with the one whose rank is told."""
+    """The sentences of --id, each with the one whose rank is printed."""
     if not arguments.id:
         return None
     if arguments.sentence or any(len(ids) > 2 for ids in arguments.id):

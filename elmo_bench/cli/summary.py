@@ -7,6 +7,7 @@ from pathlib import Path
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
 from elmo_bench.commands import spell_command
+from elmo_bench.config import SOURCES
 from elmo_bench.files import write_atomically
 from elmo_bench.report.comparison import Referee
 from elmo_bench.report.gains import draw_gains, find_gains, write_gains
@@ -23,7 +24,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     """The records to show; paths.records=DIR names their directory."""
     take_overrides(parser)
     parser.add_argument("--task", help="show only this task")
-    parser.add_argument("--source", help="show only data of this source: sample, open, paper or files")
+    parser.add_argument("--source", choices=SOURCES, help="show only data of this source")
     parser.add_argument(
         "--gains",
         action="store_true",

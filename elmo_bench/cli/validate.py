@@ -35,13 +35,13 @@ def run(arguments: argparse.Namespace) -> None:
         paper = read_config(RunConfig, compose([f"task={config.task.name}", "data=paper"]))
         for substitute in find_substitutes(config, paper):
             print(f"warning  {substitute}")
-    findings = Inspection(config, log_to_stderr).findings()
-    for finding in findings:
-        for number, line in enumerate(finding.lines):
-            print(f"{'' if number else finding.part:8} {line}")
-        if finding.error:
-            print(f"{finding.part:8} error: {finding.error}")
-    faults = [finding for finding in findings if finding.error]
+    results = Inspection(config, log_to_stderr).results()
+    for result in results:
+        for number, line in enumerate(result.lines):
+            print(f"{'' if number else result.part:8} {line}")
+        if result.error:
+            print(f"{result.part:8} error: {result.error}")
+    faults = [result for result in results if result.error]
     if faults:
         first = faults[0].error
         assert first is not None

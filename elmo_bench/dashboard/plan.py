@@ -16,7 +16,7 @@ LAYERS = 3  # of a biLM: the token layer and two LSTMs
 
 
 @dataclass(frozen=True)
-class Place:
+class TaskCorpus:
     """A task with one corpus; the numbers of two places never share a panel."""
 
     task: str
@@ -62,17 +62,17 @@ class SectionPlan:
 def plan_dashboard(tables: Mapping[str, TableConfig], source: str, corpora: Corpora) -> list[SectionPlan]:
     """A section per experiment with a table or figure, then sections without an experiment."""
     ordered = sorted(tables.items(), key=lambda item: (item[1].position, item[0]))
-    usual = {task: Place(task, source, names[0]) for task, names in corpora.items()}
+    usual = {task: TaskCorpus(task, source, names[0]) for task, names in corpora.items()}
     sections = [plan_section(name, table, usual, source) for name, table in ordered if table.kind in PANELS]
     scored = {task for table in tables.values() if table.kind == "scores" for task in table.tasks}
     others = [place for task, place in usual.items() if task not in scored]
-    others += [Place(task, source, name) for task, names in corpora.items() for name in names[1:]]
+    others += [TaskCorpus(task, source, name) for task, names in corpora.items() for name in names[1:]]
     further = plan_further(others, source) if others else []
     sections += [*further, plan_curves(list(usual.values()), source)]
     return [section for section in sections if section.panels]
 
 
-def plan_section(name: str, table: TableConfig, usual: Mapping[str, Place], source: str) -> SectionPlan:
+def plan_section(name: str, table: TableConfig, usual: Mapping[str, TaskCorpus], source: str) -> SectionPlan:
     """The panels of one experiment, for its tasks; every task learns layer weights."""
     of_all = table.kind == "layer_weights" or not table.tasks
     places = [place for task, place in usual.items() if of_all or task in table.tasks]
@@ -86,7 +86,7 @@ def plan_section(name: str, table: TableConfig, usual: Mapping[str, Place], sour
     )
 
 
-def plan_further(places: Sequence[Place], source: str) -> list[SectionPlan]:
+def plan_further(places: Sequence[TaskCorpus], source: str) -> list[SectionPlan]:
     """The scores of tasks that are in no experiment, and of further corpora."""
     panels = tuple(
         PanelPlan(
@@ -99,7 +99,7 @@ def plan_further(places: Sequence[Place], source: str) -> list[SectionPlan]:
     return [SectionPlan("Further tasks and corpora", text, _compare(tasks, source), panels)]
 
 
-def plan_curves(places: Sequence[Place], source: str) -> SectionPlan:
+def plan_curves(places: Sequence[TaskCorpus], source: str) -> SectionPlan:
     """The learning curves of every task."""
     panels = tuple(
         PanelPlan("lines", f"{place.task}, {place.corpus}: {title}", place.task, (place.name(key),))
@@ -115,31 +115,31 @@ def _compare(tasks: Sequence[str], source: str) -> str:
     return spell_run(words, sweep=True)
 
 
-def _rows(name: str, table: TableConfig, place: Place) -> Iterator[PanelPlan]:
+def _rows(name: str, table: TableConfig, place: TaskCorpus) -> Iterator[PanelPlan]:
     """A bar for every row, encoders side by side."""
     metrics = tuple(place.name(name, row) for row in rows_of(table))
     title = f"{place.task}, {place.corpus}: {table.split} score"
     yield PanelPlan("bars", title, place.task, metrics, group_by="encoder_name")
 
 
-def _layers(name: str, table: TableConfig, place: Place) -> Iterator[PanelPlan]:
+def _layers(name: str, table: TableConfig, place: TaskCorpus) -> Iterator[PanelPlan]:
     title = f"{place.task}, {place.corpus}: {table.split} score by layer"
     yield PanelPlan("bars", title, place.task, (place.name(table.split, "score"),))
 
 
-def _efficiency(name: str, table: TableConfig, place: Place) -> Iterator[PanelPlan]:
+def _efficiency(name: str, table: TableConfig, place: TaskCorpus) -> Iterator[PanelPlan]:
     title = f"{place.task}, {place.corpus}: {table.split} score by fraction"
     yield PanelPlan("points", title, place.task, (place.name(table.split, "score"),), x="fraction")
 
 
-def _weights(name: str, table: TableConfig, place: Place) -> Iterator[PanelPlan]:
+def _weights(name: str, table: TableConfig, place: TaskCorpus) -> Iterator[PanelPlan]:
     for point in POINTS:
         metrics = tuple(place.name("elmo", point, f"layer_{layer}") for layer in range(LAYERS))
         title = f"{place.task}, {place.corpus}: layer weights at {point}"
         yield PanelPlan("bars", title, place.task, metrics)
 
 
-PANELS: dict[str, Callable[[str, TableConfig, Place], Iterator[PanelPlan]]] = {
+PANELS: dict[str, Callable[[str, TableConfig, TaskCorpus], Iterator[PanelPlan]]] = {
     # by type of table; other types show no runs
     "scores": _rows,
     "encoders": _rows,

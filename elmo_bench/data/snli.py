@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.data.documents import parse_json
+from elmo_bench.data.json_values import parse_json
 from elmo_bench.data.lines import read_lines, require_any
 
 LABELS = ("entailment", "neutral", "contradiction")

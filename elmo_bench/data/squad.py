@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from elmo_bench.data.documents import Place, read_json
+from elmo_bench.data.json_values import JsonValue, read_json
 from elmo_bench.data.lines import require_any, shown
 
 
@@ -48,14 +48,14 @@ def _read_questions(path: Path) -> Iterator[SquadQuestion]:
                 yield question
 
 
-def _question(place: Place, article: str, context: str) -> SquadQuestion:
+def _question(place: JsonValue, article: str, context: str) -> SquadQuestion:
     answers = tuple(_answer(answer, context) for answer in place["answers"].items())
     if not answers:
         raise place["answers"].error("at least one answer", "none", "is this SQuAD v2?")
     return SquadQuestion(place["id"].text(), article, context, place["question"].text(), answers)
 
 
-def _answer(answer: Place, context: str) -> Answer:
+def _answer(answer: JsonValue, context: str) -> Answer:
     start, text = answer["answer_start"].number(), answer["text"].text()
     if not text.strip():
         raise answer["text"].error("an answer", shown(text))

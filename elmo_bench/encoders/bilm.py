@@ -10,12 +10,12 @@ from typing import TYPE_CHECKING
 
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.bilm.identity import Precision, count_parameters, fingerprint_file
+from elmo_bench.bilm.identity import BILM_NUMERICS, Precision, count_parameters, fingerprint_file
 from elmo_bench.bilm.layout import OPTIONS_FILE, find_model, read_options
 from elmo_bench.bilm.settings import BilmOptions
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.files import make_once
-from elmo_bench.hashing import BILM_NUMERICS, FileState, file_state, hash_value
+from elmo_bench.hashing import FileState, file_state, hash_value
 from elmo_bench.types import DataMissingError
 
 if TYPE_CHECKING:  # PyTorch is imported only to load a model

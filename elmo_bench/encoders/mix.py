@@ -131,11 +131,11 @@ def moments(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> Moments:
 
 
 def copies(layers: Tensor, mask: Tensor, dtype: torch.dtype) -> Iterator[tuple[Tensor, Tensor]]:
-    """Some rows of the layers after others, in another dtype, and where they have padding."""
+    """Blocks of rows, copied to a dtype, each with its padding mask."""
     for rows, real in zip(cut(layers, layers), cut(mask, layers), strict=True):
         yield rows.to(dtype, copy=True), ~real[:, None, :, None]  # (rows, 1, time, 1)
 
 
 def cut(rows: Tensor, layers: Tensor) -> tuple[Tensor, ...]:
-    """As many rows of layers, or of what belongs to them, at a time as stay in a processor's cache."""
+    """Blocks of rows that fit the processor's cache, of the layers or of a tensor with the same rows."""
     return torch.split(rows, max(1, CHUNK * len(layers) // max(1, layers.numel())))

@@ -109,7 +109,7 @@ def find_neighbours(
     """Go through a corpus block by block: how many tokens a block has, and what is nearest so far.
 
     An occurrence in the query's own sentence, or in a copy of it, is no neighbour. `ranked` has for each
-    query the occurrence whose rank is told: among the candidates, and among occurrences of the query's word.
+    query the occurrence whose rank is printed: among all candidates, and among those of the query's word.
     """
     own = encode_occurrences(encoder, queries, layer)  # (queries, dim)
     around = [Neighbourhood(query, count) for query in queries]

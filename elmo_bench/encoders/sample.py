@@ -6,13 +6,14 @@ from pathlib import Path
 
 from pydantic.dataclasses import dataclass
 
+from elmo_bench.bilm.identity import BILM_NUMERICS
 from elmo_bench.bilm.layout import find_model
 from elmo_bench.bilm.settings import BilmConfig, BilmOptions, PretrainConfig
 from elmo_bench.bilm.verification import is_intact
 from elmo_bench.data.text import TextCorpus
 from elmo_bench.encoders.bilm import BilmPlugin, RandomBilm, bilm_card
 from elmo_bench.encoders.protocol import EncoderContext, PlannedEncoder
-from elmo_bench.hashing import BILM_NUMERICS, hash_value
+from elmo_bench.hashing import hash_value
 from elmo_bench.sources import generate_world
 
 

@@ -60,9 +60,9 @@ def _follows_in_bio(first: str, second: str) -> bool:
 class Crf(nn.Module):
     """Learned start, transition and end scores; likelihood over all sequences, decoding over legal ones."""
 
-    legal_start: Tensor
-    legal_between: Tensor
-    legal_end: Tensor
+    start_penalties: Tensor
+    between_penalties: Tensor
+    end_penalties: Tensor
 
     def __init__(self, constraints: Constraints) -> None:
         super().__init__()
@@ -70,9 +70,9 @@ class Crf(nn.Module):
         self.start = nn.Parameter(torch.zeros(labels))
         self.between = nn.Parameter(nn.init.xavier_normal_(torch.empty(labels, labels)))
         self.end = nn.Parameter(torch.zeros(labels))
-        self.register_buffer("legal_start", penalties(constraints.start), persistent=False)
-        self.register_buffer("legal_between", penalties(constraints.between), persistent=False)
-        self.register_buffer("legal_end", penalties(constraints.end), persistent=False)
+        self.register_buffer("start_penalties", penalties(constraints.start), persistent=False)
+        self.register_buffer("between_penalties", penalties(constraints.between), persistent=False)
+        self.register_buffer("end_penalties", penalties(constraints.end), persistent=False)
 
     def forward(self, emissions: Tensor, mask: Tensor, labels: Tensor) -> Tensor:
         """The negative log-likelihood of each row's labels, (rows,)."""
@@ -98,9 +98,9 @@ class Crf(nn.Module):
         return viterbi(
             emissions,
             mask,
-            self.start + self.legal_start,
-            self.between + self.legal_between,
-            self.end + self.legal_end,
+            self.start + self.start_penalties,
+            self.between + self.between_penalties,
+            self.end + self.end_penalties,
         )
 
 
@@ -159,10 +159,10 @@ class _LogPartition(torch.autograd.Function):
     ) -> Tensor:
         steps = emissions.transpose(0, 1)  # (time, rows, labels)
         heights = steps.amax(2)  # (time, rows)
-        chances = (steps - heights.unsqueeze(2)).exp_()
+        potentials = (steps - heights.unsqueeze(2)).exp_()
         order = reversal(mask).T  # (time, rows)
-        back = chances.gather(0, order.unsqueeze(2).expand_as(chances))
-        both = torch.stack([chances, back], dim=1)  # (time, direction, rows, labels)
+        back = potentials.gather(0, order.unsqueeze(2).expand_as(potentials))
+        both = torch.stack([potentials, back], dim=1)  # (time, direction, rows, labels)
         top = between.max()
         moves = (between - top).exp()
         moves = torch.stack([moves, moves.T])  # (direction, labels, labels)
@@ -170,7 +170,7 @@ class _LogPartition(torch.autograd.Function):
         arriving, carried, scales = _scan(both, moves, edges)
         before = carried[:, 0]  # (time, rows, labels)
         after = arriving[:, 1].gather(0, order.unsqueeze(2).expand_as(before))
-        joint = before * after  # proportional to the chance of a label at a step
+        joint = before * after  # proportional to the probability of a label at a step
         mass = joint.sum(2, keepdim=True)  # (time, rows, 1)
         inside = mask.T  # (time, rows)
         last = (mask.sum(1) - 1).unsqueeze(0)  # (1, rows)
@@ -182,9 +182,9 @@ class _LogPartition(torch.autograd.Function):
     @staticmethod
     @once_differentiable
     def backward(ctx: Any, gradient: Tensor) -> tuple[Tensor, Tensor, Tensor, Tensor, None]:
-        chances, before, back, order, moves, mask = ctx.saved_tensors
+        marginals, before, back, order, moves, mask = ctx.saved_tensors
         weights = gradient.unsqueeze(1) * mask  # (rows, time)
-        expected = chances * weights.T.unsqueeze(2)  # (time, rows, labels)
+        expected = marginals * weights.T.unsqueeze(2)  # (time, rows, labels)
         following = back.gather(0, order.unsqueeze(2).expand_as(back))[1:]  # (time - 1, rows, labels)
         pairs = before[:-1] * weights.T[1:].unsqueeze(2)
         counted = moves * (pairs.flatten(0, 1).T @ following.flatten(0, 1))  # (labels, labels)
@@ -193,15 +193,15 @@ class _LogPartition(torch.autograd.Function):
         return expected.transpose(0, 1), expected[0].sum(0), counted, ended.sum(0), None
 
 
-def _scan(chances: Tensor, moves: Tensor, edges: Tensor) -> tuple[Tensor, Tensor, Tensor]:
+def _scan(potentials: Tensor, moves: Tensor, edges: Tensor) -> tuple[Tensor, Tensor, Tensor]:
     """For every step: the message that arrives, it times the emission scaled to one, and the scale."""
-    arriving, carried = torch.empty_like(chances), torch.empty_like(chances)
-    scales = chances.new_empty(chances.shape[:-1])  # (time, direction, rows)
+    arriving, carried = torch.empty_like(potentials), torch.empty_like(potentials)
+    scales = potentials.new_empty(potentials.shape[:-1])  # (time, direction, rows)
     arriving[0] = edges.unsqueeze(1)
-    for step in range(len(chances)):
+    for step in range(len(potentials)):
         if step:
             torch.bmm(carried[step - 1], moves, out=arriving[step])
-        message = torch.mul(arriving[step], chances[step], out=carried[step])  # (direction, rows, labels)
+        message = torch.mul(arriving[step], potentials[step], out=carried[step])  # (direction, rows, labels)
         scale = torch.sum(message, dim=2, out=scales[step])
         message.div_(scale.unsqueeze(2))
     return arriving, carried, scales

@@ -18,7 +18,7 @@ from torch.autograd.function import once_differentiable
 from elmo_bench.nn.compiled import call_loop, has_loops
 from elmo_bench.nn.packing import Packing
 
-CHANCES = 2**16  # what a rate is rounded to a fraction of
+LEVELS = 2**16  # a rate is rounded to a multiple of 1 / LEVELS
 PER_WORD = 4  # decisions that a random word of 64 bits is enough for
 
 
@@ -38,7 +38,7 @@ def draw_bits(shape: Sequence[int]) -> Tensor:
 
 def least_kept(rate: float) -> int:
     """The smallest of these numbers that means: keep."""
-    return round(rate * CHANCES) - CHANCES // 2
+    return round(rate * LEVELS) - LEVELS // 2
 
 
 class Dropout(nn.Dropout):

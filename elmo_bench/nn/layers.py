@@ -35,7 +35,7 @@ class WordEmbedding(nn.Module):
         )
         places = torch.full((len(table.matrix),), -1)
         places[rows] = torch.arange(len(rows))
-        # Made from the vocabulary again wherever a head is brought back: kept in no file.
+        # Made from the vocabulary again whenever a head is restored: kept in no file.
         self.register_buffer("fixed", table.matrix, persistent=False)
         self.register_buffer("places", places, persistent=False)
         is_trainable = table.trainable and table.dim > 0

@@ -82,9 +82,9 @@ def loop_lstm(tokens: Tensor, packing: Packing, enter: Tensor, recurrent: Tensor
     for entered in packing.steps(gates):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running], recurrent)
-        enters, forgets, candidate, leaves = sums.chunk(4, dim=1)  # (running, hidden) each
-        cell = torch.sigmoid(forgets) * cell[:running] + torch.sigmoid(enters) * torch.tanh(candidate)
-        state = torch.sigmoid(leaves) * torch.tanh(cell)
+        input_gate, forget_gate, candidate, output_gate = sums.chunk(4, dim=1)  # (running, hidden) each
+        cell = torch.sigmoid(forget_gate) * cell[:running] + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        state = torch.sigmoid(output_gate) * torch.tanh(cell)
         states.append(state)
     return torch.cat(states)
 
@@ -114,9 +114,11 @@ def loop_highway_lstm(
     for entered, past in zip(packing.steps(gates), packing.steps(carried), strict=True):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running], recurrent)
-        enters, forgets, candidate, leaves, transform = sums.chunk(5, dim=1)  # (running, hidden) each
-        cell = torch.sigmoid(forgets) * cell[:running] + torch.sigmoid(enters) * torch.tanh(candidate)
-        through_cell = torch.sigmoid(leaves) * torch.tanh(cell)
+        input_gate, forget_gate, candidate, output_gate, transform = sums.chunk(
+            5, dim=1
+        )  # (running, hidden) each
+        cell = torch.sigmoid(forget_gate) * cell[:running] + torch.sigmoid(input_gate) * torch.tanh(candidate)
+        through_cell = torch.sigmoid(output_gate) * torch.tanh(cell)
         state = kept[:running] * torch.lerp(past, through_cell, torch.sigmoid(transform))
         states.append(state)
     return torch.cat(states)

@@ -22,7 +22,7 @@ from elmo_bench.types import UsageError
 GROUP = "elmo."
 ELMO_KEYS = sorted(field.alias or name for name, field in ElmoConfig.model_fields.items())
 KEYS = (*(GROUP + key for key in ELMO_KEYS), "encoder.untrained", "words", "data.fraction")
-Place = tuple[str, str, str]
+DataSetting = tuple[str, str, str]
 """Source, corpus and size."""
 
 
@@ -39,7 +39,7 @@ class Condition:
 class Sides:
     """The published runs of both conditions at one place; a finding about one condition has no first."""
 
-    place: Place | None  # none where no run is published
+    place: DataSetting | None  # none where no run is published
     encoder: str  # of the second condition; empty where no run has one
     first: Seeds
     second: Seeds
@@ -101,14 +101,14 @@ class Archive:
 
     published: Published
 
-    def places(self, source: str, task: str) -> list[Place]:
+    def places(self, source: str, task: str) -> list[DataSetting]:
         """Where a source has runs of a task."""
         records = (run.record for run in self.published.runs)
         return sorted(
             {place_of(record) for record in records if (record.source, record.task) == (source, task)}
         )
 
-    def find(self, place: Place, task: str, first: Condition | None, second: Condition) -> Sides:
+    def find(self, place: DataSetting, task: str, first: Condition | None, second: Condition) -> Sides:
         """The runs of both conditions, of the settings that `_preference` puts first.
 
         Settings are training and head: runs that differ in them are never compared.
@@ -131,13 +131,13 @@ class Archive:
                 found.append((count, sides))
         return max(found, key=lambda one: _preference(*one))[1]
 
-    def _runs(self, place: Place, task: str, condition: Condition) -> TaskRuns:
+    def _runs(self, place: DataSetting, task: str, condition: Condition) -> TaskRuns:
         """The runs of a task at a place that have the condition's encoder or none, and its kind of words."""
         found = self.published.of_task(self._block(place, task, condition), task)
         fitting = (run for run in found.runs if _words_are(condition.wanted.words, run.record))
         return TaskRuns(tuple(fitting))
 
-    def _block(self, place: Place, task: str, condition: Condition) -> Block:
+    def _block(self, place: DataSetting, task: str, condition: Condition) -> Block:
         """The block of a condition: that of the task's usual trained encoder, or of its twin."""
         here = [
             run.record
@@ -203,7 +203,8 @@ def command_for(task: str, source: str, condition: Condition, seeds: Sequence[in
     if sides.place and source not in (GENERATED, "files"):
         _, corpus, size = sides.place
         words.append(f"data.corpus={corpus}")
-        words += ["size=paper"] if size == "paper" != source else []
+        if size == "paper" and source != "paper":
+            words.append("size=paper")
     if condition.wanted.elmo != "none":
         words += sides.chosen_by
     return Command(task, (*words, f"seed={','.join(map(str, seeds))}", *condition.overrides))

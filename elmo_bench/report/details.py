@@ -22,7 +22,7 @@ from elmo_bench.report.svg import Line, Spot, colour_of, draw_dots, draw_lines, 
 SPLITS = ("dev", "test")
 LABEL = ":"  # between a score and the label that it is of
 UNREAD = ("data_sha256", "numerics", "task_version", "debug")  # of an identity: no settings
-ENDS = {"patience": "patience", "cap": f"cap: {MARK}", "one pass": "one pass", None: "patience"}
+ENDS = {"patience": "patience", "cap": f"cap: {MARK}", "one pass": "one pass", None: "-"}
 
 
 def build_details(sections: Iterable[Section], inputs: ReportInputs) -> Details:

@@ -51,14 +51,14 @@ def _tables(source: str, judged: Sequence[Judged]) -> Iterator[Table]:
     known.sort(key=lambda one: ORDER.index(one.verdict))
     unknown = [one for one in judged if one.effect is None]
     if known:
-        yield _table(source, known, count_verdicts(judged), known)
+        yield _table(source, known, count_verdicts(judged))
     if unknown:
         said = f"{len(unknown)} {Verdict.NOT_RUN}"
-        yield replace(_table(source, unknown, said, unknown), folded=f"{said}, source {source}")
+        yield replace(_table(source, unknown, said), folded=f"{said}, source {source}")
 
 
-def _table(source: str, shown: Sequence[Judged], said: str, lacking: Sequence[Judged]) -> Table:
-    commands = [command for one in lacking for command in one.commands]
+def _table(source: str, shown: Sequence[Judged], said: str) -> Table:
+    commands = [command for one in shown for command in one.commands]
     return Table(
         name=NAME,
         block=f"source {source}",

@@ -121,10 +121,10 @@ def judge_family(measured: Sequence[Judged]) -> list[Judged]:
     """The verdicts of one family; its p-values are adjusted for the number of tests that were made."""
     tested = [one for one in measured if not one.untested]
     p_values = [one.claimed.p_of(one.effect.estimate) for one in tested if one.effect and one.effect.estimate]
-    adjusted = dict(zip(map(id, tested), zip(p_values, adjust_holm(p_values), strict=True), strict=True))
+    pairs = iter(zip(p_values, adjust_holm(p_values), strict=True))
+    found = [(None, None) if one.untested else next(pairs) for one in measured]
     counted = [replace(one, tests=max(len(tested), 1)) for one in measured]
-    found = [adjusted.get(id(one), (None, None)) for one in measured]
-    return [_judge_one(one, *p_values) for one, p_values in zip(counted, found, strict=True)]
+    return [_judge_one(one, *pair) for one, pair in zip(counted, found, strict=True)]
 
 
 def _judge_one(measured: Judged, p: float | None, adjusted_p: float | None) -> Judged:
@@ -207,34 +207,43 @@ def _measure_texts(
 ) -> Iterator[Judged]:
     """A finding about perplexity, for every text of a task and every biLM that was trained on with it."""
     finding, where = blank.config, f"{blank.family}.{blank.name}"
-    wanted = range(1, seeds_needed(finding) + 1)
-
-    def command(models: Sequence[PerplexityRecord], *chosen: str) -> Command:
-        lacking = sorted({*wanted} - {model.seed for model in models})
-        seeds = f"seed={','.join(map(str, lacking))}"
-        return Command(task.name, (f"+experiment={experiment}", f"data={blank.source}", *chosen, seeds))
-
+    models_of = _models(archive.published, blank.source, task.name)
+    usual = archive.usual_encoder(blank.source).chosen_by
     for text, streams in (task.paper.texts or {task.title: ()}).items():
-        subject = (
-            text if streams else task.title
-        )  # the paper names a whole text by a corpus, ours may be another
+        # The paper names a whole text by a corpus; ours may be another one.
+        subject = text if streams else task.title
         named = replace(blank, subject=subject, paper=_printed(finding, {"text": text}, where))
         measured = [
             replace(
                 named,
-                subject=subject
-                if stream in streams or len(models[0].streams) == 1
-                else f"{subject}, {stream}",
+                subject=subject if streams or len(models[0].streams) == 1 else f"{subject}, {stream}",
                 setting=setting,
                 effect=measure_perplexity(models, stream),
-                commands=() if len(models) >= len(wanted) else (command(models, *_chosen(models[0])),),
+                commands=_missing_texts(named, task.name, experiment, models, _chosen(models[0])),
             )
-            for setting, models in _models(archive.published, blank.source, task.name).items()
+            for setting, models in models_of.items()
             for stream in models[0].streams
             if not streams or stream in streams
         ]
-        usual = archive.usual_encoder(blank.source).chosen_by
-        yield from measured or [replace(named, commands=(command([], *usual),))]
+        yield from measured or [
+            replace(named, commands=_missing_texts(named, task.name, experiment, (), usual))
+        ]
+
+
+def _missing_texts(
+    blank: Judged,
+    task: str,
+    experiment: str | None,
+    models: Sequence[PerplexityRecord],
+    chosen: Sequence[str],
+) -> tuple[Command, ...]:
+    """The command for the fine-tuned biLMs that a finding still needs, one for each seed."""
+    wanted = range(1, seeds_needed(blank.config) + 1)
+    if len(models) >= len(wanted):
+        return ()
+    lacking = sorted({*wanted} - {model.seed for model in models})
+    seeds = f"seed={','.join(map(str, lacking))}"
+    return (Command(task, (f"+experiment={experiment}", f"data={blank.source}", *chosen, seeds)),)
 
 
 def _chosen(record: PerplexityRecord) -> tuple[str, ...]:

@@ -37,7 +37,7 @@ INDEXED = 100  # examples of each split that are indexed, to check that this wor
 
 
 @dataclass(frozen=True)
-class Finding:
+class CheckResult:
     """The result of checking one part of a run: some lines that describe it, or its error."""
 
     part: str
@@ -53,7 +53,7 @@ class Inspection:
     log: Log
     _failed: set[str] = field(default_factory=set)
 
-    def findings(self) -> list[Finding]:
+    def results(self) -> list[CheckResult]:
         """Every part in the order in which a run reads them; what needs a failed part is skipped."""
         parts: list[tuple[str, tuple[str, ...], Callable[[], Sequence[str]]]] = [
             ("task", (), self._describe_task),
@@ -71,10 +71,10 @@ class Inspection:
                 self._failed.add(name)
                 continue
             try:
-                found.append(Finding(name, tuple(describe())))
+                found.append(CheckResult(name, tuple(describe())))
             except BenchError as error:
                 self._failed.add(name)
-                found.append(Finding(name, (), error))
+                found.append(CheckResult(name, (), error))
         return found
 
     @cached_property

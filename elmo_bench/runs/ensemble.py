@@ -88,11 +88,11 @@ def predict_together(runs: Sequence[Restored], split: str, log: Log) -> Ensemble
         outputs = [compute(run.module, batch) for run, batch in zip(runs, batches, strict=True)]
         for run, batch, output, found in zip(runs, batches, outputs, members, strict=True):
             found.extend(head_of(run).decode(output, batch))
-        chances = [
+        distributions = [
             probabilities(run, output, batch)
             for run, output, batch in zip(runs, outputs, batches, strict=True)
         ]
-        mean = HeadOutput(outputs[0].loss, log_mean(chances))
+        mean = HeadOutput(outputs[0].loss, log_mean(distributions))
         together.extend(head_of(first).decode(mean, batches[0]))
     in_file_order = opened[0].in_file_order  # the same for all: it depends on the examples alone
     return EnsembleSplit(examples, list(map(in_file_order, members)), in_file_order(together))
@@ -118,9 +118,12 @@ def probabilities(run: Restored, output: HeadOutput, batch: Batch) -> Mapping[st
     return head.probabilities(output, batch)
 
 
-def log_mean(chances: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
+def log_mean(distributions: Sequence[Mapping[str, Tensor]]) -> dict[str, Tensor]:
     """The logarithm of the mean of each distribution, which `decode` takes as scores."""
-    return {name: torch.stack([of_one[name] for of_one in chances]).mean(dim=0).log() for name in chances[0]}
+    return {
+        name: torch.stack([of_one[name] for of_one in distributions]).mean(dim=0).log()
+        for name in distributions[0]
+    }
 
 
 def count(run: Restored, split: EnsembleSplit, predictions: Sequence[Prediction]) -> list[Counts]:

@@ -92,8 +92,8 @@ def loop_coupled_lstm(
     for entered in packing.steps(gates):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running] * kept[:running], recurrent)
-        enters, leaves, candidate = sums.chunk(3, dim=1)  # (running, hidden) each
-        cell = torch.lerp(cell[:running], torch.tanh(candidate), torch.sigmoid(enters))
-        state = torch.sigmoid(leaves) * torch.tanh(cell)
+        input_gate, output_gate, candidate = sums.chunk(3, dim=1)  # (running, hidden) each
+        cell = torch.lerp(cell[:running], torch.tanh(candidate), torch.sigmoid(input_gate))
+        state = torch.sigmoid(output_gate) * torch.tanh(cell)
         states.append(state)
     return torch.cat(states)

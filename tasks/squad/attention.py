@@ -9,7 +9,9 @@ from torch.nn import functional as F
 from elmo_bench.nn.initialisation import draw_glorot
 from elmo_bench.nn.products import multiply_batches
 
-HIDDEN = -1e30  # the score of what must not be attended to; finite, so that a row of nothing else is harmless
+MASKED_SCORE = (
+    -1e30
+)  # the score of what must not be attended to; finite, so that a row of nothing else is harmless
 
 
 class TrilinearScore(nn.Module):
@@ -42,10 +44,12 @@ class BiAttention(nn.Module):
     ) -> Tensor:
         """[c; a; c ∘ a; c ∘ b], (rows, time, 4 * dim)."""
         alone, pairs = self.score(context, question)
-        pairs = pairs.masked_fill(~question_mask.unsqueeze(1), HIDDEN)  # (rows, time, question time)
+        pairs = pairs.masked_fill(~question_mask.unsqueeze(1), MASKED_SCORE)  # (rows, time, question time)
         found = multiply_batches(pairs.softmax(2), question)  # a, (rows, time, dim)
-        told = (alone + pairs.amax(2)).masked_fill(~context_mask, HIDDEN).softmax(1)  # (rows, time)
-        seen = torch.bmm(told.unsqueeze(1), context)  # b, (rows, 1, dim)
+        importance = (
+            (alone + pairs.amax(2)).masked_fill(~context_mask, MASKED_SCORE).softmax(1)
+        )  # (rows, time)
+        seen = torch.bmm(importance.unsqueeze(1), context)  # b, (rows, 1, dim)
         return torch.cat([context, found, context * found, context * seen], dim=2)
 
 
@@ -62,10 +66,10 @@ class SelfAttention(nn.Module):
     def forward(self, x: Tensor, mask: Tensor) -> Tensor:
         """[attended; x; attended ∘ x], (rows, time, 3 * dim)."""
         itself = torch.eye(x.shape[1], dtype=torch.bool, device=x.device)
-        hidden = ~mask.unsqueeze(1) | itself  # (rows, time, time)
+        masked = ~mask.unsqueeze(1) | itself  # (rows, time, time)
         alone, pairs = self.score(x, x)
         # what all pairs of a word share is taken from the score of nothing instead
         nothing = (self.nothing - self.bias - alone).unsqueeze(2)  # (rows, time, 1)
-        chances = torch.cat([pairs.masked_fill(hidden, HIDDEN), nothing], dim=2).softmax(2)
-        attended = multiply_batches(chances, F.pad(x, (0, 0, 0, 1)))  # nothing is a vector of zeros
+        attention = torch.cat([pairs.masked_fill(masked, MASKED_SCORE), nothing], dim=2).softmax(2)
+        attended = multiply_batches(attention, F.pad(x, (0, 0, 0, 1)))  # nothing is a vector of zeros
         return torch.cat([attended, x, attended * x], dim=2)

@@ -20,7 +20,7 @@ from elmo_bench.nn.products import multiply_with_gradient
 from elmo_bench.task import Rate
 from elmo_bench.tensors import Batch, HeadOutput, Injected, Widths
 
-from .attention import HIDDEN, BiAttention, SelfAttention
+from .attention import MASKED_SCORE, BiAttention, SelfAttention
 from .gru import BiGru
 
 CHARACTER_RANGE = 0.05
@@ -85,7 +85,7 @@ class SquadHead(nn.Module):
         starting = self.start_reader(x, packing)
         ending = self.end_reader(torch.cat([x, starting], dim=2), packing)
         start, end = (
-            score(states).squeeze(2).masked_fill(~mask, HIDDEN)
+            score(states).squeeze(2).masked_fill(~mask, MASKED_SCORE)
             for score, states in ((self.start, starting), (self.end, ending))
         )
         first, last = batch.fields["span"].unbind(1)
@@ -126,7 +126,7 @@ class Rectified(nn.Module):
 
 def best_spans(start: Tensor, end: Tensor, longest: int) -> Tensor:
     """First and last token of each row's best span of at most `longest` tokens, (rows, 2)."""
-    ends = F.pad(end, (0, longest - 1), value=2 * HIDDEN).unfold(1, longest, 1)  # (rows, time, longest)
+    ends = F.pad(end, (0, longest - 1), value=2 * MASKED_SCORE).unfold(1, longest, 1)  # (rows, time, longest)
     best = (start.unsqueeze(2) + ends).flatten(1).argmax(1)
     first = best // longest
     return torch.stack([first, first + best % longest], dim=1)

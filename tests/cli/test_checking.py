@@ -224,6 +224,6 @@ def test_the_doctor_names_a_plug_in_that_does_not_fit_and_goes_on(
 def test_a_score_without_the_declared_metric_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     inspection = Inspection(run_config("task=ner", "elmo=none", "debug=fast"), log_to_stderr)
     monkeypatch.setattr(type(inspection.task), "metric", "quality")
-    (error,) = [found.error for found in inspection.findings() if found.error]
+    (error,) = [found.error for found in inspection.results() if found.error]
     assert isinstance(error, UsageError)
     assert re.search(r"^task\.plugin: the metric of \S+ is 'quality', but its score gave .*f1", str(error))

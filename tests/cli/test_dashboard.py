@@ -14,12 +14,12 @@ from elmo_bench.conditions import describe_method
 from elmo_bench.config import RunConfig
 from elmo_bench.dashboard.building import Project, specify
 from elmo_bench.dashboard.plan import plan_dashboard
-from elmo_bench.records import read_records
 from elmo_bench.report.series import row_scores, rows_of, scope_of
 from elmo_bench.runs.tracked import summarise_run
 from elmo_bench.sources import list_corpora
 from tests.conftest import PROJECT
 from tests.support.composition import TASKS, run_config
+from tests.support.report_records import read_records
 
 CORPORA = list_corpora([read_task(name) for name in TASKS], "sample")
 SECTIONS = plan_dashboard(list_tables(), "sample", CORPORA)
@@ -60,8 +60,9 @@ def test_no_file_is_written_unasked(
 
 
 def test_a_source_that_does_not_exist_is_refused(capsys: pytest.CaptureFixture[str]) -> None:
-    assert main(["dashboard", "--offline", "--data", "opne"]) == 2
-    assert "--data opne: there is no such source; did you mean 'open'?" in capsys.readouterr().err
+    with pytest.raises(SystemExit, match="2"):
+        main(["dashboard", "--offline", "--source", "opne"])
+    assert "--source: invalid choice: 'opne' (choose from" in capsys.readouterr().err
 
 
 def test_wandb_mode_offline_is_respected(

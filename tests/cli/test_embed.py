@@ -353,7 +353,7 @@ def test_a_device_that_is_not_there_leaves_nothing_behind(
 
 @pytest.mark.parametrize(
     ("number", "remedy"),
-    [(errno.ENOSPC, "the same command then goes on"), (errno.EROFS, "choose another place")],
+    [(errno.ENOSPC, "then run the same command again to resume"), (errno.EROFS, "choose another place")],
 )
 def test_a_refusal_of_the_system_has_the_remedy_of_its_kind(
     own: Path,

@@ -20,13 +20,15 @@ from elmo_bench.encoders.neighbours import (
     find_occurrences,
     find_similar_words,
 )
-from elmo_bench.records import NeighboursRecord, read_records, read_records_of
-from elmo_bench.sweep.neighbours import KIND, Sentences, read_question
+from elmo_bench.records import NeighboursRecord
+from elmo_bench.runs.neighbours import Sentences
+from elmo_bench.sweep.neighbours import KIND, read_question
 from elmo_bench.types import DamagedFileError, UsageError, Words
 from elmo_bench.world.lexicon import senses
 from elmo_bench.world.writing import plain_text
 from tests.conftest import PROJECT
 from tests.support.composition import answer_one, compose, locate_answer
+from tests.support.report_records import read_records, read_records_of
 
 LETTERS = "abcdefgh"
 
@@ -246,7 +248,7 @@ def own_corpus(*_: object) -> Sentences:
 def test_sentences_are_asked_about_by_id(
     places: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("elmo_bench.sweep.neighbours.find_sentences", own_corpus)
+    monkeypatch.setattr("elmo_bench.runs.neighbours.find_sentences", own_corpus)
     assert main([*places, "--id", "s2", "s3", "--json"]) == 0
     (context,) = json.loads(capsys.readouterr().out)["contexts"]
     assert context["query"]["sentence"] == ["the", "play", "was", "long"]

@@ -209,7 +209,7 @@ def test_a_run_is_not_restored_without_its_directory(made: Outside, capsys: Outp
 
 def test_the_dashboard_has_the_experiment_and_the_task(tmp_path: Path) -> None:
     target = tmp_path / "dashboard.json"
-    assert main(["dashboard", *OWN, "--data", "open", "--offline", "--output", str(target)]) == 0
+    assert main(["dashboard", *OWN, "--source", "open", "--offline", "--output", str(target)]) == 0
     specification = json.loads(target.read_text(encoding="utf-8"))
     sections = [section["name"] for section in specification["workspace"]["sections"]]
     assert "Moods: which layers" in sections

@@ -62,7 +62,8 @@ def test_it_is_in_the_report_with_its_baseline(tmp_path: Path) -> None:
 
 def test_it_is_in_the_dashboard(tmp_path: Path, capsys: Output) -> None:
     assert (
-        main(["dashboard", "--data", "open", "--offline", "--output", str(tmp_path / "dashboard.json")]) == 0
+        main(["dashboard", "--source", "open", "--offline", "--output", str(tmp_path / "dashboard.json")])
+        == 0
     )
     assert "Moods: which layers  (mood)" in capsys.readouterr().out
 

@@ -40,5 +40,6 @@ def test_a_file_that_may_not_grow_is_named_by_its_final_name(root: Path, limit: 
     (line,) = errors.splitlines()
     assert f"/{name}" in line and ".tmp" not in line
     assert line.endswith(
-        "file too large; raise the limit of the size of files (ulimit -f); the same command then goes on"
+        "file too large; raise the limit of the size of files (ulimit -f); "
+        "then run the same command again to resume"
     )

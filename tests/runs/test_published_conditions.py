@@ -12,9 +12,10 @@ from elmo_bench.catalog import read_task
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.encoders.find import find_encoder
 from elmo_bench.identity import identify
-from elmo_bench.records import Record, condition_of, drop_directories, read_records
+from elmo_bench.records import Record, condition_of, drop_directories
 from tests.conftest import PROJECT
 from tests.support.composition import compose, run_config
+from tests.support.report_records import read_records
 
 PUBLISHED = {path.stem: record for path, record in read_records(PROJECT / "results" / "records")}
 

@@ -2,11 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 from elmo_bench.hashing import hash_file, hash_value
-from elmo_bench.records import EnsembleRecord, Record, write_counts, write_record
+from elmo_bench.records import (
+    EnsembleRecord,
+    Record,
+    RecordType,
+    form_record,
+    read_content,
+    write_counts,
+    write_record,
+)
 from elmo_bench.report.comparison import Referee, Run
 from elmo_bench.report.summary import summarise
 from elmo_bench.types import Counts
@@ -208,3 +217,17 @@ def publish_world(directory: Path, snli_fraction: float = 1.0) -> None:
 def summarise_records(records: list[Record]) -> str:
     """The small table after a sweep, of runs without counts: no gain has an interval."""
     return summarise([Run(record, Path("absent.npz")) for record in records], Referee({}))
+
+
+def read_records(directory: Path) -> Iterator[tuple[Path, Record]]:
+    """All published runs below a directory, in a fixed order."""
+    return read_records_of(Record, directory)
+
+
+def read_records_of(kind: type[RecordType], directory: Path) -> Iterator[tuple[Path, RecordType]]:
+    """All published records of one kind below a directory, in a fixed order."""
+    wanted = kind.model_fields["kind"].default
+    for path in sorted(directory.rglob("*.json")):
+        content = read_content(path)
+        if content.get("kind") == wanted:
+            yield path, form_record(kind, content, path)

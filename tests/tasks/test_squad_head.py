@@ -11,7 +11,7 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
-from elmo_bench.tasks.squad.attention import HIDDEN, BiAttention, SelfAttention, TrilinearScore
+from elmo_bench.tasks.squad.attention import MASKED_SCORE, BiAttention, SelfAttention, TrilinearScore
 from elmo_bench.tasks.squad.head import SquadHead, SquadHeadSettings, best_spans
 from elmo_bench.tensors import Batch, Injected, Stream, Widths
 from elmo_bench.types import Prediction
@@ -169,7 +169,7 @@ def test_the_best_span_is_the_one_an_exhaustive_search_finds(time: int, longest:
     generator = torch.Generator().manual_seed(time)
     for length in range(1, time + 1):
         start, end = (torch.randn(20, time, generator=generator) for _ in range(2))
-        start[:, length:] = end[:, length:] = HIDDEN
+        start[:, length:] = end[:, length:] = MASKED_SCORE
         for row, found in enumerate(best_spans(start, end, longest).tolist()):
             legal = [(a, b) for a in range(length) for b in range(a, length) if b - a < longest]
             assert tuple(found) == max(legal, key=lambda span: start[row, span[0]] + end[row, span[1]])

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from elmo_bench.bilm.engine.lstm import InferenceStack
 from elmo_bench.bilm.engine.sentence_layout import Chunk, Side, plan_chunks
 from elmo_bench.bilm.engine.stateful import StatefulEmbedder
-from elmo_bench.bilm.engine.token_vectors import InferenceTokenEncoder, TokenTable
+from elmo_bench.bilm.engine.token_vectors import InferenceTokenEncoder, WordCache
 from elmo_bench.bilm.files import export_arrays, load_bilm
 from elmo_bench.bilm.identity import Precision, StateProtocol, fingerprint_arrays
 from elmo_bench.bilm.layout import find_model
@@ -60,7 +60,7 @@ class Embedder:
         self.fingerprint = fingerprint_model(model, "reset", precision)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[precision]
         encoder = InferenceTokenEncoder(model.token_encoder, options.maximum_characters, dtype)
-        self._words = TokenTable(encoder, options.projection_dim, MOST_WORD_BYTES)
+        self._words = WordCache(encoder, options.projection_dim, MOST_WORD_BYTES)
         self._most_tokens = max(MOST_LANES, CHUNK_FLOATS // options.projection_dim)
         self._stacks = (
             InferenceStack(model.forward_stack, MOST_LANES, dtype),
@@ -89,7 +89,7 @@ class Embedder:
     def _run_side(self, side: Side, rows: Sequence[Sequence[int]], results: list[Floats]) -> None:
         """Run one direction and write its half of every vector."""
         vectors, dim = self._words.vectors, self.dim // 2
-        mark = TokenTable.END_ROW if side.is_backward else TokenTable.START_ROW
+        mark = WordCache.END_ROW if side.is_backward else WordCache.START_ROW
         tokens = vectors[torch.from_numpy(side.lay_out(rows, mark)).to(vectors.device)]  # (steps, lanes, dim)
         resets = {
             step: torch.tensor(lanes, device=vectors.device) for step, lanes in side.beginnings().items()

@@ -30,10 +30,10 @@ class InferenceLstm:
         self._output_bound = layer.projection_clip
         weight = torch.cat([layer.input_weight, layer.state_weight], dim=1).detach().to(dtype)
         bias = layer.gate_bias.detach().to(dtype)
-        entry, forget, candidate, exit_ = weight.chunk(4)
+        input_gate, forget_gate, candidate, output_gate = weight.chunk(4)
         entry_bias, forget_bias, candidate_bias, exit_bias = bias.chunk(4)
         self._gates = make_product(
-            torch.cat([entry, forget, exit_]),
+            torch.cat([input_gate, forget_gate, output_gate]),
             torch.cat([entry_bias, forget_bias, exit_bias]),
             "sigmoid",
             rows,

@@ -17,7 +17,7 @@ WORDS_AT_ONCE = ROWS_AT_ONCE - 1  # and one mark on each side
 MARKS = (SENTENCE_START, SENTENCE_END)
 
 
-class TokenTable:
+class WordCache:
     """Rows of token vectors by word: row 0 is zeros, rows 1 and 2 are the sentence marks."""
 
     START_ROW = 1

@@ -33,11 +33,11 @@ class Curve(pl.Callback):
         self,
         every: int,
         patience: int | None,
-        first_epoch: int,  # its steps
+        steps_of_first_epoch: int,
         measure: Callable[[], Figures],
         log: Log,
     ) -> None:
-        self._every, self._patience, self._first_epoch = every, patience, first_epoch
+        self._every, self._patience, self._first_epoch = every, patience, steps_of_first_epoch
         self._measure, self._log = measure, log
         self._clock = time.monotonic()
         self._seconds_before = 0.0  # in earlier sessions
@@ -184,7 +184,9 @@ class Watch(pl.Callback):
             self._saved = time.monotonic()
         if is_asked:
             name = self._stop.name or "another process"
-            raise InterruptedRunError(f"stopped by {name}; the same command goes on from step {step}")
+            raise InterruptedRunError(
+                f"stopped by {name}; run the same command again to resume from step {step}"
+            )
         if is_at_end:
             trainer.should_stop = True
 

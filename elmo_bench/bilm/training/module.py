@@ -148,7 +148,7 @@ def summed_loss(
 
 
 def samples_negatives(config: BilmConfig, vocabulary: int) -> bool:
-    """With more than half of the words as negatives, all of them cost little more and are exact."""
+    """Whether the softmax is sampled: the full one costs little more than half of all words as negatives."""
     return 0 < config.negatives <= vocabulary // 2
 
 

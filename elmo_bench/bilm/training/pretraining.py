@@ -14,6 +14,7 @@ from typing import Any
 import torch
 from torch.utils.data import DataLoader, IterableDataset
 
+from elmo_bench.bilm.identity import BILM_NUMERICS
 from elmo_bench.bilm.model import BiLM
 from elmo_bench.bilm.settings import BilmConfig, PretrainConfig
 from elmo_bench.bilm.trained import FILES, RECORD_FILE, read_training, refuse
@@ -46,7 +47,7 @@ from elmo_bench.bilm.training.text import (
 from elmo_bench.bilm.verification import read_finished
 from elmo_bench.data.text import TargetVocabulary, TextCorpus, read_sentences
 from elmo_bench.files import immediate_lock, is_plain_file, remove, try_lock, waiting_lock, write_atomically
-from elmo_bench.hashing import BILM_NUMERICS, hash_value, seal_text
+from elmo_bench.hashing import hash_value, seal_text
 from elmo_bench.training.checkpoints import CheckpointDirectory
 from elmo_bench.training.devices import check_devices, check_processes, is_one_of_several
 from elmo_bench.training.lightning import pl
@@ -75,7 +76,7 @@ class Pretraining:
 
 
 def pretrain(run: Pretraining, log: Log) -> Path:
-    """Train until the end or a limit and write the model; the same call goes on where this one stops."""
+    """Train until the end or a limit and write the model; the same call resumes where this one stops."""
     check_devices(run.config.trainer)
     check_processes(run.config.trainer)
     keep_freed_memory()
@@ -108,7 +109,7 @@ def _lock_for_all(run: Pretraining, log: Log) -> AbstractContextManager[None]:
 
 
 def _keep_quiet(_: str) -> None:
-    """One process speaks for all."""
+    """Log nothing: only the first process logs."""
 
 
 def is_finished(run: Pretraining, identity: str) -> bool:
@@ -195,9 +196,9 @@ def _check_work(run: Pretraining, identity: str, log: Log) -> None:
 
 
 def _train(run: Pretraining, identity: str, log: Log) -> None:
-    """Number the text, train from the newest checkpoint, measure, and write the model with its record."""
+    """Encode the text, train from the newest checkpoint, measure, and write the model with its record."""
     config = run.config.bilm
-    with waiting_lock(run.work / "encoding.lock", "the text is being numbered", log):
+    with waiting_lock(run.work / "encoding.lock", "the text is being encoded", log):
         text = encode_shards(run.corpus.train, run.work / "train", log)
         heldout = encode_shards(run.corpus.heldout, run.work / "heldout", log)
     model = _starting_model(run, text)

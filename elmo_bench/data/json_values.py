@@ -1,4 +1,4 @@
-"""JSON files with type checks: an error names the path of the value in the document."""
+"""JSON files with type checks: an error names the path of the value in the file."""
 
 from __future__ import annotations
 
@@ -12,31 +12,31 @@ from elmo_bench.types import DataError
 NAMES = {dict: "an object", list: "a list", str: "a string", int: "a number"}
 
 
-class Place:
-    """A value of a JSON document, with its file and its path in the document."""
+class JsonValue:
+    """A value of a JSON file, with its line and its path in the JSON text."""
 
-    def __init__(self, path: Path, line: int, value: Any, way: str = "") -> None:
-        self.path, self.line, self.value, self.way = path, line, value, way
+    def __init__(self, path: Path, line: int, value: Any, json_path: str = "") -> None:
+        self.path, self.line, self.value, self.json_path = path, line, value, json_path
 
     def error(self, expected: str, got: str, remedy: str = "") -> DataError:
         """The error for this value."""
-        return fault(self.path, self.line, expected, f"{got} at {self.way or 'the top'}", remedy)
+        return fault(self.path, self.line, expected, f"{got} at {self.json_path or 'the top'}", remedy)
 
-    def __getitem__(self, key: str) -> Place:
+    def __getitem__(self, key: str) -> JsonValue:
         """A required member of an object."""
         if not isinstance(self.value, dict):
             raise self.error(NAMES[dict], shown(json.dumps(self.value)))
         if key not in self.value:
             keys = ", ".join(self.value) or "none"
             raise self.error(f"the key {key!r}", f"the keys {shown(keys)}")
-        return Place(self.path, self.line, self.value[key], f"{self.way}.{key}".lstrip("."))
+        return JsonValue(self.path, self.line, self.value[key], f"{self.json_path}.{key}".lstrip("."))
 
-    def items(self) -> list[Place]:
+    def items(self) -> list[JsonValue]:
         """The elements of a list."""
         if not isinstance(self.value, list):
             raise self.error(NAMES[list], shown(json.dumps(self.value)))
         return [
-            Place(self.path, self.line, value, f"{self.way}[{index}]")
+            JsonValue(self.path, self.line, value, f"{self.json_path}[{index}]")
             for index, value in enumerate(self.value)
         ]
 
@@ -57,15 +57,15 @@ class Place:
         return self.value
 
 
-def read_json(path: Path) -> Place:
-    """The document of a JSON file."""
+def read_json(path: Path) -> JsonValue:
+    """The value that a JSON file holds."""
     return parse_json(path, 1, "\n".join(line for _, line in read_lines(path)))
 
 
-def parse_json(path: Path, first_line: int, text: str) -> Place:
-    """The document in a text that starts on the given line of a file."""
+def parse_json(path: Path, first_line: int, text: str) -> JsonValue:
+    """The value in a text that starts on the given line of a file."""
     try:
-        return Place(path, first_line, json.loads(text))
+        return JsonValue(path, first_line, json.loads(text))
     except json.JSONDecodeError as error:
         near = shown(text[error.pos : error.pos + 20]) if error.pos < len(text) else "the end of the text"
         line = first_line + error.lineno - 1
