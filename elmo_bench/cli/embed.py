@@ -39,8 +39,8 @@ reference implementation, or safetensors. Run the same command again to resume a
 
 --workers N shares the work among N processes of this machine. --shard K/N is for jobs on several machines: it
 writes the K-th of N parts of about equally many tokens to a file named after OUT (vectors.03-of-16.hdf5), in
-which an array still has the line's index in the whole file; --join N makes OUT of all parts. OUT has the same
-bytes in all these ways."""
+which an array still has the line's index in the whole file; --join N makes OUT of all parts, each compared
+with the hashes beside it. OUT has the same bytes in all these ways."""
 EXAMPLE = """python -m elmo_bench embed sentences.txt vectors.hdf5 --model results/models/small
   python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small encoder.precision=bfloat16 --workers 4
   python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --shard 3/16
@@ -111,7 +111,7 @@ class Job:
         )
         lengths = self.lengths[lines.start : lines.stop]
         layout = Layout(lengths, card.layer_count, card.dim, identity, lines.start)
-        return VectorFile(part.path(self.vectors) if part else self.vectors, layout)
+        return VectorFile(part.path(self.vectors), layout, True) if part else VectorFile(self.vectors, layout)
 
 
 def configure(parser: argparse.ArgumentParser) -> None:

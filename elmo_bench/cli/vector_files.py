@@ -3,7 +3,8 @@
 All sizes are known once the tokens are counted. The file is therefore created at its full size, without
 values, and every sentence is written at its own offset. Nothing that describes the file changes while it is
 filled, so neither kill -9 nor a full disk can damage it. The hash of every block is noted, so a job that
-resumes writes again what has been damaged since. HDF5 has the layout of the reference implementation's dumps.
+resumes writes again what has been damaged since. The notes of one of several parts stay beside it: parts are
+copied between machines before they are joined. HDF5 has the layout of the reference implementation's dumps.
 """
 
 from __future__ import annotations
@@ -28,6 +29,7 @@ from elmo_bench.types import DamagedFileError, UsageError
 
 HDF5_SUFFIXES = (".hdf5", ".h5")
 SUFFIXES = (*HDF5_SUFFIXES, ".safetensors")
+HASHES = ".hashes.json"  # the ending of the notes of a part
 IDENTITY = "elmo_bench"
 FLOAT_BYTES = 4
 
@@ -67,10 +69,11 @@ class VectorFile:
     notes which blocks are written.
     """
 
-    def __init__(self, path: Path, layout: Layout) -> None:
+    def __init__(self, path: Path, layout: Layout, is_part: bool = False) -> None:
         self.check_name(path)
         self.path = path
         self.layout = layout
+        self._hashes = path.with_name(path.name + HASHES) if is_part else None
         self._unfinished = path.with_name(path.name + ".part")
         self._progress = path.with_name(path.name + ".part.json")
         self._written: dict[range, str] = {}  # hashes of blocks
@@ -149,15 +152,34 @@ class VectorFile:
 
     def finish(self) -> None:
         """Give the complete file its name."""
+        if self._hashes:
+            write_atomically(self._hashes, self._progress.read_bytes())
         move_into_place(self._unfinished, self.path)
         self.tidy()
 
     def read(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
-        """The arrays of a complete file, block by block."""
+        """The arrays of a complete file, block by block; those of a part are compared with its notes."""
+        blocks = list(blocks)
+        noted = self._read_hashes() if self._hashes else None
         try:
-            yield from self._read_blocks(blocks)
+            for block, arrays in zip(blocks, self._read_blocks(blocks), strict=True):
+                if noted is not None and noted.get(block) != _hash_arrays(arrays):
+                    raise ValueError("its values are not those of its notes")
+                yield arrays
         except (OSError, LookupError, RuntimeError, TypeError, ValueError, SafetensorError) as error:
             raise DamagedFileError(f"{self.path}: damaged ({error}); remove it and make it again") from error
+
+    def _read_hashes(self) -> dict[range, str]:
+        """The hashes of the blocks of a part, by the notes beside it."""
+        assert self._hashes is not None
+        try:
+            written = json.loads(self._hashes.read_text(encoding="utf-8"))["written"]
+            return {range(first, last): digest for first, last, digest in written}
+        except (OSError, LookupError, TypeError, ValueError) as error:
+            raise DamagedFileError(
+                f"{self._hashes}: missing or damaged; copy it along with {self.path.name}, or remove "
+                "both and make the part again"
+            ) from error
 
     def _read_blocks(self, blocks: Iterable[range]) -> Iterator[list[NDArray[np.float32]]]:
         if self.path.suffix in HDF5_SUFFIXES:
@@ -218,6 +240,14 @@ class VectorFile:
             (header,) = struct.unpack("<Q", opened.read(8))
         per_token = self.layout.layers * self.layout.dim * FLOAT_BYTES
         return [8 + header + per_token * int(self.layout.tokens_before[line]) for line in block]
+
+
+def _hash_arrays(arrays: Iterable[NDArray[np.float32]]) -> str:
+    """The hash of values as `VectorFile` notes it of a block."""
+    digest = hashlib.sha256()
+    for array in arrays:
+        digest.update(np.ascontiguousarray(array, "<f4").tobytes())
+    return digest.hexdigest()
 
 
 def _lay_out_hdf5(path: Path, layout: Layout) -> None:

@@ -296,15 +296,30 @@ def test_a_damaged_part_is_named(
     source, target = write(tmp_path, corpus()), tmp_path / name
     for number in (1, 2):
         assert run(own, source, target, "--shard", f"{number}/2") == 0
+    expected = one_process(own, source, name)
     part = Part(2, 2).path(target)
-    content = part.read_bytes()
+    content, refused = part.read_bytes(), 0
     for place in range(0, len(content), 331):
         part.write_bytes(content[:place] + bytes([content[place] ^ 1]) + content[place + 1 :])
-        if run(own, source, target, "--join", "2") == 0:  # in a value
-            assert target.stat().st_size > part.stat().st_size
+        if run(own, source, target, "--join", "2") == 0:  # where the format reads nothing
+            assert target.read_bytes() == expected
             target.unlink()
         else:
             assert str(part) in capsys.readouterr().err
+            refused += 1
+    assert refused > 5
+
+
+@pytest.mark.parametrize("damage", [delete, truncate])
+def test_a_part_without_its_hashes_is_not_joined(
+    own: Path, tmp_path: Path, damage: Damage, capsys: pytest.CaptureFixture[str]
+) -> None:
+    source, target = write(tmp_path, corpus()), tmp_path / "out.hdf5"
+    for number in (1, 2):
+        assert run(own, source, target, "--shard", f"{number}/2") == 0
+    damage(tmp_path / "out.2-of-2.hdf5.hashes.json")
+    assert run(own, source, target, "--join", "2") == 1
+    assert "out.2-of-2.hdf5.hashes.json: missing or damaged; copy it along with" in capsys.readouterr().err
 
 
 def test_a_part_keeps_the_indices_of_the_whole_file(own: Path, tmp_path: Path) -> None:

@@ -114,6 +114,7 @@ KINDS: dict[tuple[str, str], str] = {
     ("fine-tuning", "cache/texts/ner-#/SHA256SUMS"): "elmo_bench.runs.finetuning.write_text",
     **_of_vectors("embedding", "out.hdf#"),
     **_of_vectors("embedding in parts", "out.safetensors", "out.#-of-#.safetensors"),
+    ("embedding in parts", "out.#-of-#.safetensors.hashes.json"): f"{VECTORS}.VectorFile.finish",
     **_of_vectors("embedding otherwise", "out.#.hdf#"),
     ("embedding otherwise", "cache/models/untrained-#/*"): "elmo_bench.encoders.bilm.RandomBilm.locate.write",
     ("embedding otherwise", "cache/models/untrained-#/SHA256SUMS"): (
