@@ -33,6 +33,8 @@ from dataclasses import dataclass, field
 from functools import partial
 from typing import Any
 
+from elmo_bench.types import BenchError
+
 PARTS = (
     *("starting", "imports", "composing", "finding", "reading", "vectors", "indexing", "store", "building"),
     *("batches", "forward", "backward", "optimiser", "evaluation", "decoding", "scoring", "writing", "other"),
@@ -106,7 +108,10 @@ def main() -> None:
         rows = list(measure_all(overrides, options.steps))
         print(json.dumps(rows, indent=1) if options.json else summarise(rows))
         return
-    found = measure(options.overrides, options.steps, options.random_layers)
+    try:
+        found = measure(options.overrides, options.steps, options.random_layers)
+    except BenchError as error:
+        parser.exit(error.exit_code, f"error: {error}\n")
     print(json.dumps(found, indent=1) if options.json else describe(found))
 
 

@@ -109,7 +109,11 @@ def choose_encoder(encoder: str, config: Mapping[str, Any] | None = None) -> lis
     settings = config or {}
     twin = ["encoder.untrained=true"] if is_untrained(encoder) else []
     if key := settings.get("named_after"):
-        return [f"encoder={settings['name']}", f"encoder.{key}={settings[key]}", *twin]
+        value = str(settings[key])
+        directory = (
+            "" if "/" in value else "DIR/"
+        )  # of which records keep the last part; a Hub id has a slash
+        return [f"encoder={settings['name']}", f"encoder.{key}={directory}{value}", *twin]
     return [f"encoder={trained_name(encoder)}", *twin]
 
 

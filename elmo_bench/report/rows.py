@@ -4,21 +4,34 @@ from __future__ import annotations
 
 import csv
 import io
+from collections import defaultdict
 from collections.abc import Iterable
 
 from elmo_bench.conditions import describe_condition, name_encoders
 from elmo_bench.records import Record
 from elmo_bench.report.convergence import met_cap
+from elmo_bench.report.differences import distinguish
 from elmo_bench.report.formats import escape_csv
 
 Value = str | int | float | bool | None
+SCOPE = ("task", "source", "corpus", "size", "fraction", "encoder")  # what a row says beside its description
 
 
 def rows_of(records: Iterable[Record]) -> list[dict[str, Value]]:
     """One row per run; the keys are the same in all of them."""
     known = list(records)
     names = name_encoders(known)
-    return [_row_of(record, names) for record in known]
+    rows = [_row_of(record, names) for record in known]
+    # Runs of one description are one condition: a mean over them must not mix, say, two types of the store.
+    groups: dict[tuple[Value, ...], list[int]] = defaultdict(list)
+    for number, row in enumerate(rows):
+        groups[tuple(row[key] for key in SCOPE)].append(number)
+    for numbers in groups.values():
+        described = [str(rows[number]["description"]) for number in numbers]
+        distinct = distinguish(described, [known[number] for number in numbers])
+        for number, description in zip(numbers, distinct, strict=True):
+            rows[number]["description"] = description
+    return rows
 
 
 def _row_of(record: Record, names: dict[str, str]) -> dict[str, Value]:

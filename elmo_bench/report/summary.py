@@ -30,7 +30,7 @@ def summarise(runs: Sequence[Run], referee: Referee) -> str:
     for key, found in groupby(sorted(runs, key=place), key=place):
         task, source, corpus, size = key
         group = list(found)
-        shortened = ", shortened by debug=fast" if any(run.record.debug for run in group) else ""
+        shortened = ", a trial on a few examples" if any(run.record.debug for run in group) else ""
         tables.append(f"{task} on {corpus} ({source}, size {size}{shortened})\n" + _table(group, referee))
     if any(map(WITH_INTERVAL.search, tables)):
         tables.append(LEGEND)

@@ -29,7 +29,7 @@ from elmo_bench.runs.selection import choose_examples, read_examples
 from elmo_bench.runs.tracking import require_tracker
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example, score_by_metric
-from elmo_bench.tensors import Widths
+from elmo_bench.tensors import Widths, check_device
 from elmo_bench.training.devices import check_devices, refuse_several_devices
 from elmo_bench.types import BenchError, Log, UsageError
 
@@ -137,6 +137,8 @@ class Inspection:
         trainer = self.config.trainer
         refuse_several_devices(trainer)
         check_devices(trainer)
+        if self.config.elmo.where != "none":
+            check_device(self.config.encoder.device, "encoder.device")
         return [f"{trainer.accelerator}, precision {trainer.precision}"]
 
     def _describe_data(self) -> list[str]:

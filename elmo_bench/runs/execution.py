@@ -124,13 +124,14 @@ def fit_module(
     """Train on the training set and choose the weights by dev score."""
     task, settings = prepared.task, config.task.training
     tracked = track_prepared(config, prepared)
+    most_updates = settings.epochs * -(-material.whole // settings.batch_size)
     training = TrainingBatches(
         material.indexed["train"],
         material.layers["train"],
         settings.batch_size,
         settings.bucket_by_length,
         config.seed,
-        settings.evaluate_every,
+        min(settings.evaluate_every, most_updates) if settings.evaluate_every else None,
     )
 
     def score(predictions: Sequence[Prediction]) -> float:
@@ -144,7 +145,7 @@ def fit_module(
         directory=prepared.directory / CHECKPOINTS,
         settings=settings,
         trainer=config.trainer,
-        most_updates=settings.epochs * -(-material.whole // settings.batch_size),
+        most_updates=most_updates,
         score=score,
         higher_is_better=task.higher_is_better,
         log=log,

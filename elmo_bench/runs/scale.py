@@ -23,7 +23,7 @@ from elmo_bench.data.text import TargetVocabulary, read_sentences
 from elmo_bench.encoders.protocol import Encoder, EncoderCard
 from elmo_bench.encoders.store import Store
 from elmo_bench.files import scratch_directory
-from elmo_bench.training.memory import keep_freed_memory, peak_bytes
+from elmo_bench.training.memory import keep_freed_memory, peak_bytes, reset_peak
 from elmo_bench.types import BenchError, Log
 
 TIMED_TOKENS = 4_000_000  # numbered to measure the speed
@@ -176,12 +176,13 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
     keep_freed_memory()
     generator = torch.Generator().manual_seed(0)
     bilm = BiLM(config.architecture, generator)
-    softmax = Softmax(config.vocabulary, config.architecture.projection_dim, generator)
+    vocabulary = TargetVocabulary.of_frequent(text.types, config.vocabulary)
+    softmax = Softmax(max(config.vocabulary, len(vocabulary)), config.architecture.projection_dim, generator)
     parameters = [*bilm.parameters(), *softmax.parameters()]
     count = sum(parameter.numel() for parameter in parameters)
     log(f"training {config.name}, {count / 1e6:.0f} M weights, on {' and '.join(map(str, ROWS))} rows")
     optimiser = build_optimiser(config.descent, parameters)
-    table = TokenTable(text, TargetVocabulary.of_frequent(text.types, len(text.types)))
+    table = TokenTable(text, vocabulary)
     characters = CharacterTable(text.types, config.architecture.maximum_characters)
     arithmetic = choose_arithmetic(config)
 
@@ -203,7 +204,8 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
     seconds, peaks = [], []
     for rows in ROWS:
         step = stepper(rows)
-        step(0)
+        step(0)  # it makes the optimiser's state
+        reset_peak()
         start = time.process_time()
         step(1)
         seconds.append((time.process_time() - start) / torch.get_num_threads())

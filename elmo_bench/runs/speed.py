@@ -12,11 +12,12 @@ import torch
 from elmo_bench.config import RunConfig
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
 from elmo_bench.files import read_kept, write_kept
+from elmo_bench.hashing import hash_value
 from elmo_bench.records import EncoderFacts, EncodingSpeed
 from elmo_bench.runs.environment import describe_processor
 from elmo_bench.types import Words
 
-SPEEDS = "speeds"  # below paths.cache: one file per encoder
+SPEEDS = "speeds"  # below paths.cache: one file per encoder and kind of machine
 
 
 @dataclass
@@ -75,16 +76,19 @@ def describe_encoder(
 
 def keep_speed(config: RunConfig, card: EncoderCard, stopwatch: Stopwatch) -> EncodingSpeed | None:
     """The measurement of this run, or an earlier one if that is of more tokens; the longer one is kept."""
-    path = config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}.speed"
+    device, threads = config.encoder.device, torch.get_num_threads()
+    processor = describe_processor().get("model name", "unknown processor")
+    machine = hash_value([device, threads, processor])  # of several that share a cache
+    path = config.paths.cache / SPEEDS / f"{card.fingerprint[:24]}-{machine[:8]}.speed"
     earlier = _read_speed(path)
     if not stopwatch.tokens or (earlier and earlier.tokens >= stopwatch.tokens):
         return earlier
     measured = EncodingSpeed(
         tokens=stopwatch.tokens,
         seconds=stopwatch.seconds,
-        device=config.encoder.device,
-        threads=torch.get_num_threads(),
-        processor=describe_processor().get("model name", "unknown processor"),
+        device=device,
+        threads=threads,
+        processor=processor,
     )
     write_kept(path, measured.model_dump_json(indent=1).encode())
     return measured

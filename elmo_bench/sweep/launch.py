@@ -83,6 +83,9 @@ def _answer(script: Script, composer: Composer, arguments: Arguments) -> int:
         return launch_sweep(composer, script.load(primary), sweep, overrides)
     if any(override.key_or_group == EXPERIMENT for override in composer.parse(overrides)):
         raise UsageError("an experiment is a sweep: add -m")
+    for override in composer.parse(overrides):
+        if override.key_or_group.replace("/", ".").startswith("hydra.launcher"):
+            raise UsageError(f"{override.input_line}: only sweeps have a launcher: add -m")
     return _run_single(composer, script.load(primary), overrides)
 
 

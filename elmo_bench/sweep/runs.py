@@ -30,8 +30,11 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     if outcome is None:
         with pause_collection():  # only now PyTorch and Lightning, which take seconds
             from elmo_bench.runs.execution import run_job
+            from elmo_bench.tensors import check_device
 
         check_devices(config.trainer)
+        if config.elmo.where != "none":
+            check_device(config.encoder.device, "encoder.device")
         outcome = run_job(config, print_line)
     print_outcome(outcome, typed)
     return outcome.directory / RUN_RECORD

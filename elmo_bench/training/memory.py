@@ -7,13 +7,15 @@ import gc
 import re
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
+from pathlib import Path
 
 from elmo_bench.types import BenchError
 
 # From glibc's malloc.h.
 _M_TRIM_THRESHOLD, _M_TOP_PAD, _M_MMAP_MAX, _M_ARENA_MAX = -1, -2, -4, -8
 _KEPT_BYTES = 1 << 30
+_STATUS = Path("/proc/self/status")
 
 
 @contextmanager
@@ -33,11 +35,23 @@ def pause_collection() -> Iterator[None]:
 
 
 def peak_bytes() -> int:
-    """The most memory that this process has had so far."""
+    """The most memory that this process has had so far, or since `reset_peak`."""
     import resource  # POSIX alone has it, and only measurements ask
 
+    if _STATUS.exists():
+        (peak,) = re.findall(r"VmHWM:\s+(\d+) kB", _STATUS.read_text())
+        return int(peak) * 1024
     unit = 1 if sys.platform == "darwin" else 1024
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * unit
+
+
+def reset_peak() -> None:
+    """Give freed memory back and count the peak from now on; only Linux can."""
+    gc.collect()
+    if _STATUS.exists():
+        ctypes.CDLL(None).malloc_trim(0)
+        with suppress(OSError):  # in some containers it may not be written
+            _STATUS.with_name("clear_refs").write_text("5")
 
 
 @contextmanager

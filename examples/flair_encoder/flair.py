@@ -13,12 +13,13 @@ from __future__ import annotations
 import json
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
+from math import prod
 from pathlib import Path
 
 import numpy as np
 import torch
 from pydantic.dataclasses import dataclass
-from safetensors import SafetensorError
+from safetensors import SafetensorError, safe_open
 from safetensors.torch import load_file
 from torch import Tensor
 
@@ -58,6 +59,7 @@ class Flair(EncoderPlugin):
             fingerprint=self.make_fingerprint("flair 1", hash_files(files), without={"directory"}),
             layer_count=1,
             dim=2 * config["hidden_size"],
+            parameters=count_parameters(files[2]),
         )
 
         def load() -> FlairEncoder:
@@ -69,6 +71,21 @@ class Flair(EncoderPlugin):
             return FlairEncoder(card, ids, config["unk_id"], config["start_marker"], arrays)
 
         return FoundEncoder(card, load)
+
+
+def count_parameters(path: Path) -> int:
+    """The numbers of both models that vectors depend on; only the head of the file is read."""
+    try:
+        with safe_open(path, framework="pt") as file:
+            return sum(
+                prod(file.get_slice(f"{direction}.{name}").get_shape())
+                for direction in DIRECTIONS
+                for name in ARRAYS
+            )
+    except SafetensorError as error:
+        raise DataError(
+            f"{path}: expected the arrays of two character language models, got {error}"
+        ) from error
 
 
 def read_arrays(path: Path, device: torch.device) -> dict[str, dict[str, Tensor]]:
@@ -167,9 +184,10 @@ class Reader:
             while lengths[rows - 1] <= step:
                 rows -= 1
             gates = self._product(state[:rows]).add_(self._table[characters[:rows]])
-            entry, forget, candidate, exit_ = gates.chunk(4, dim=1)
-            cell = torch.sigmoid(forget) * cell[:rows] + torch.sigmoid(entry) * torch.tanh(candidate)
-            state = torch.sigmoid(exit_) * torch.tanh(cell)
+            input_gate, forget_gate, candidate, output_gate = gates.chunk(4, dim=1)
+            entering = torch.sigmoid(input_gate) * torch.tanh(candidate)
+            cell = torch.sigmoid(forget_gate) * cell[:rows] + entering
+            state = torch.sigmoid(output_gate) * torch.tanh(cell)
             if step in wanted:
                 words, sources = wanted[step]
                 found[words] = state[sources]

@@ -58,7 +58,7 @@ def test_memory_that_is_computed_is_what_another_text_needs(
 
 @pytest.fixture
 def tiny(tmp_path: Path) -> BilmConfig:
-    values = pretraining(tmp_path, "bilm=tiny", "corpus=.", "bilm.negatives=60", "bilm.vocabulary=110000")
+    values = pretraining(tmp_path, "bilm=tiny", "corpus=.")
     return read_config(BilmConfig, values["bilm"])
 
 
@@ -70,7 +70,7 @@ def test_a_step_takes_time_and_memory_by_tokens(
     tiny = tiny.model_copy(update={"negatives": negatives})
     found = scale.measure_training(tiny, scale.read_text(None), log=lambda _: None)
     assert found.step_seconds(scale.ROWS[1] * tiny.batches.window) > 0
-    assert found.bytes_per_token >= 0
+    assert 1e3 < found.bytes_per_token < 1e6  # some hundred numbers for each token
     assert found.parameters > tiny.vocabulary * tiny.architecture.projection_dim
 
 

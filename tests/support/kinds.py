@@ -91,7 +91,7 @@ KINDS: dict[tuple[str, str], str] = {
     ("neighbours", "cache/world/v#/SHA256SUMS"): "elmo_bench.sources.corpora.generate_world",
     ("neighbours", "records/neighbours/the-#.json"): "elmo_bench.cli.neighbours.run",
     **_of_training("neighbours", "cache/models/sample-#", "cache/models/.sample-#-work"),
-    ("run", "cache/speeds/#.speed"): "elmo_bench.runs.speed.keep_speed",
+    ("run", "cache/speeds/#-#.speed"): "elmo_bench.runs.speed.keep_speed",
     ("run", "cache/store/#/#-layer#.npy"): "elmo_bench.encoders.shards._write",
     ("run", "cache/store/#/#-layer#.sha#"): "elmo_bench.encoders.shards._write",
     ("run", "cache/store/#/unit.json"): "elmo_bench.encoders.shards._write",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Collection
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,7 @@ from elmo_bench.nn.products import make_precise_product
 from elmo_bench.types import DataError, UsageError
 
 NOT_NEEDED = re.compile(r"(^|\.)pooler\.")  # a layer over the last one that only makes a vector of the text
+LAYER_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
 SHOWN = 3  # names of weights in a message
 
 
@@ -56,7 +58,7 @@ def load_model(files: ModelFiles, dtype: torch.dtype, device: torch.device) -> A
             raise DataError(
                 f"{files.directory}: the weights cannot be loaded ({_one_line(error)})"
             ) from error
-    _refuse_foreign(files, found)
+    _refuse_foreign(files, model.state_dict().keys(), found)
     _use_fast_products(model.eval().requires_grad_(False).to(device))
     return model
 
@@ -117,13 +119,18 @@ def _read_weights(files: ModelFiles) -> dict[str, Tensor]:
     return weights
 
 
-def _refuse_foreign(files: ModelFiles, found: dict[str, Any]) -> None:
+def _refuse_foreign(files: ModelFiles, expected: Collection[str], found: dict[str, Any]) -> None:
     """Transformers fills what the files lack with random numbers and warns; an encoder must not have any."""
     missing = sorted(name for name in found["missing_keys"] if not NOT_NEEDED.search(name))
     if missing:
         raise DataError(
             f"{_shown(files.weights)}: {len(missing)} weights of the architecture in {CONFIG} are missing: "
             f"{_list(missing)}"
+        )
+    if beyond := sorted(name for name in found["unexpected_keys"] if _is_of_a_further_layer(name, expected)):
+        raise DataError(
+            f"{_shown(files.weights)}: {len(beyond)} weights belong to layers that {CONFIG} does not have "
+            f"(num_hidden_layers is {files.config.get('num_hidden_layers')}): {_list(beyond)}"
         )
     mismatched = sorted(found["mismatched_keys"])
     if mismatched:
@@ -133,6 +140,12 @@ def _refuse_foreign(files: ModelFiles, found: dict[str, Any]) -> None:
         raise DataError(
             f"{_shown(files.weights)}: {_list([str(message) for message in found['error_msgs']])}"
         )
+
+
+def _is_of_a_further_layer(name: str, expected: Collection[str]) -> bool:
+    """Whether a weight has the name of an expected one but for the number of its layer."""
+    numbered = (LAYER_NUMBER.sub("#", other) for other in expected if LAYER_NUMBER.search(other))
+    return LAYER_NUMBER.sub("#", name).endswith(tuple(numbered))
 
 
 def _use_fast_products(model: Any) -> None:
