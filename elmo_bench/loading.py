@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,12 +13,14 @@ from elmo_bench.config import EncodeConfig, nearest, read_config
 from elmo_bench.directories import add_directories
 from elmo_bench.elmo import FrozenEncoder
 from elmo_bench.encoders.find import find_encoder
-from elmo_bench.encoders.protocol import FoundEncoder
+from elmo_bench.encoders.layers import kept_layers
+from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
 from elmo_bench.encoders.transformer.files import CONFIG as TRANSFORMER_CONFIG
 from elmo_bench.encoders.transformer.hub import HUB_ID
+from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.compose import Composer, open_composer, quote
 from elmo_bench.tensors import check_device
-from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
+from elmo_bench.types import DataMissingError, Log, UsageError, Words, log_to_stderr
 
 PRIMARY = "encode"  # conf/encode.yaml
 
@@ -33,12 +36,13 @@ def load_encoder(
 
     >>> encoder = load_encoder("results/models/small")                             # or a weight file
     >>> encoder = load_encoder("models/bert", pooling="first")                     # a transformers directory
+    >>> encoder = load_encoder("models/bert", layers=[0, 6, 12])                   # three of its layers
     >>> encoder = load_encoder("cove", weights="wmtlstm.pth", vectors="glove.840B.300d.txt")
     >>> encoder = load_encoder("flair", config_dir="examples/flair_encoder", directory="flair_news_fast")
     >>> encoder.embed([["The", "cat", "sat", "."]])[0].shape                       # (layers, tokens, dim)
     (1, 4, 2048)
 
-    `settings` are keys of the group `encoder`: those of the encoder's file, `device` and `untrained`.
+    `settings` are keys of the group `encoder`: `layers`, `device`, `untrained` and those of its file.
     `config_dir` is a directory of your own, or several (docs/EXTENDING.md).
     """
     add_directories(config_dir)
@@ -58,12 +62,31 @@ def find_chosen(words: Sequence[str], log: Log = log_to_stderr) -> FoundEncoder:
 def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEncoder:
     """The encoder that overrides choose, from files that an open composer reads."""
     config = read_config(EncodeConfig, composer.values(PRIMARY, words))
-    if config.encoder.layers is not None:
-        raise UsageError("encoder.layers: a setting of runs; here all layers come out")
     if config.encoder.context != "sentence":
         raise UsageError("encoder.context: a setting of runs; here give a document's words as one sentence")
     check_device(config.encoder.device, "encoder.device")
-    return find_encoder(config.encoder, config.paths, config.trainer, log)
+    found = find_encoder(config.encoder, config.paths, config.trainer, log)
+    kept = kept_layers(config.encoder.layers, found.card.layer_count)
+    return found if kept == found.card.layers else keep_layers(found, kept)
+
+
+class KeptLayers:
+    """An encoder of which some layers come out, from below."""
+
+    def __init__(self, encoder: Encoder, card: EncoderCard, kept: Sequence[int]) -> None:
+        self.fingerprint, self.layer_count, self.dim = card.fingerprint, card.layer_count, card.dim
+        self._encoder, self._kept = encoder, list(kept)
+
+    def layers(self, sentences: Sequence[Words]) -> list[Layers]:
+        """The kept layers of every sentence."""
+        return [layers[self._kept] for layers in self._encoder.layers(sentences)]
+
+
+def keep_layers(found: FoundEncoder, kept: Sequence[int]) -> FoundEncoder:
+    """The same encoder with some of its layers, and a fingerprint that says which."""
+    fingerprint = hash_value([found.card.fingerprint, list(kept)])
+    card = replace(found.card, layer_count=len(kept), fingerprint=fingerprint, repeats_halves=False)
+    return FoundEncoder(card, lambda: KeptLayers(found.load(), card, kept))
 
 
 def name_encoder(composer: Composer, encoder: str | Path) -> list[str]:

@@ -217,7 +217,7 @@ def test_bad_requests_are_explained(model: Path, tmp_path: Path, monkeypatch: py
     with pytest.raises(UsageError, match="too many sentences"):
         _run(source, tmp_path / "out.safetensors", "--model", model)
     monkeypatch.setattr(embed.shutil, "disk_usage", lambda _: argparse.Namespace(free=100))
-    with pytest.raises(UsageError, match="GB are free"):
+    with pytest.raises(UsageError, match="100 bytes are free"):
         _run(source, tmp_path / "out.hdf5", "--model", model)
     assert not (tmp_path / "out.hdf5.part").exists()
 
@@ -227,7 +227,7 @@ def test_a_full_disk_is_explained(model: Path, tmp_path: Path, monkeypatch: pyte
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(vector_files.os, "fsync", fail)
-    with pytest.raises(BenchError, match="No space left"):
+    with pytest.raises(BenchError, match="no space left on device; free some space"):
         _run(_sentence_file(tmp_path), tmp_path / "out.hdf5", "--model", model)
 
 

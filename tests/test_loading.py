@@ -96,10 +96,20 @@ def test_a_file_of_a_transformers_directory_stands_for_it(tmp_path: Path, name: 
     assert choose_model(tmp_path / name) == choose_model(tmp_path)
 
 
-@pytest.mark.parametrize("settings", [{"layers": [0, 1]}, {"context": "document"}])
-def test_what_only_runs_can_do_is_refused(model: Path, settings: dict[str, object]) -> None:
-    with pytest.raises(UsageError, match=rf"encoder\.{next(iter(settings))}: a setting of runs"):
-        load_encoder(model, **settings)
+def test_what_only_runs_can_do_is_refused(model: Path) -> None:
+    with pytest.raises(UsageError, match=r"encoder\.context: a setting of runs"):
+        load_encoder(model, context="document")
+
+
+def test_some_layers_come_out_under_a_fingerprint_of_their_own(model: Path) -> None:
+    whole, some = load_encoder(model), load_encoder(model, layers=[2, 0])
+    assert (some.layer_count, some.dim) == (2, whole.dim)
+    assert len({whole.fingerprint, some.fingerprint, load_encoder(model, layers=[0, 1]).fingerprint}) == 3
+    assert load_encoder(model, layers=[0, 1, 2]).fingerprint == whole.fingerprint
+    for all_layers, kept in zip(whole.embed(SENTENCES), some.embed(SENTENCES), strict=True):
+        assert (kept == all_layers[[0, 2]]).all()
+    with pytest.raises(UsageError, match=r"encoder\.layers"):
+        load_encoder(model, layers=[3])
 
 
 def test_what_may_have_been_meant_is_named(model: Path) -> None:

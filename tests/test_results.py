@@ -35,6 +35,16 @@ def test_results_are_a_data_frame_with_a_row_for_each_run(place: Path) -> None:
     assert frame.encoder.isna().sum() == 3
 
 
+def test_conditions_that_a_column_does_not_tell_apart_have_their_difference_in_the_description(
+    place: Path,
+) -> None:
+    publish(place / "records", make_record("pos", 1, 30, ELMO, identity={"store": {"dtype": "int8"}}), 30)
+    rows = rows_of(one.record for one in load_results(place).where(where="input"))
+    by_description = {str(row["description"]): row["condition"] for row in rows}
+    assert len(by_description) == len({row["condition"] for row in rows}) == 2
+    assert any(description.endswith("store.dtype=int8") for description in by_description)
+
+
 def test_a_selection_is_by_column_and_an_unknown_one_is_named(place: Path) -> None:
     results = load_results(place)
     assert [one.seed for one in results.where(where="input", seed=2)] == [2]

@@ -16,9 +16,10 @@ from typing import TYPE_CHECKING
 from elmo_bench.cli.overrides import take_overrides
 from elmo_bench.data.lines import read_lines
 from elmo_bench.directories import own_directories
-from elmo_bench.files import name_file
+from elmo_bench.files import describe_os_error, name_file
 from elmo_bench.output import progress_bar
 from elmo_bench.types import (
+    BenchError,
     BusyError,
     DataError,
     DataMissingError,
@@ -43,10 +44,11 @@ which an array still has the line's index in the whole file; --join N makes OUT 
 with the hashes beside it. OUT has the same bytes in all these ways."""
 EXAMPLE = """python -m elmo_bench embed sentences.txt vectors.hdf5 --model results/models/small
   python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small encoder.precision=bfloat16 --workers 4
-  python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --shard 3/16
+  python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small encoder.layers=[0,2] --shard 3/16
   python -m elmo_bench embed sentences.txt vectors.hdf5 encoder=small --join 16"""
 
-TOKENS_AT_ONCE = 1 << 15
+TOKENS_AT_ONCE, LEAST_AT_ONCE = 1 << 15, 1 << 13  # of a block: the most, and the least unless lines end
+BLOCKS = 64  # of a file between these limits, so that workers and parts share it evenly
 SAFETENSORS_HEADER = 100_000_000  # bytes; readers refuse more
 HEADER_PER_LINE = 70
 
@@ -167,7 +169,7 @@ def run(arguments: argparse.Namespace) -> None:
     except KeyboardInterrupt as error:
         raise InterruptedRunError(f"{file.path}: stopped; run the same command again to resume") from error
     except OSError as error:
-        raise name_file(error, file.path) from error
+        raise BenchError(describe_os_error(name_file(error, file.path))) from error
     layout = file.layout
     counts = f"{len(layout.lengths)} sentences, {sum(layout.lengths)} tokens, {layout.layers} layers"
     print(f"wrote {counts}: {file.path}")
@@ -207,12 +209,13 @@ def read_sentences(path: Path) -> Iterator[Words]:
 
 
 def cut_blocks(lengths: Sequence[int]) -> tuple[list[range], list[int]]:
-    """Blocks of lines, some tens of thousands of tokens each; and the tokens before each and the end."""
+    """Blocks of lines, some thousands of tokens each; and the tokens before each and the end."""
+    size = min(TOKENS_AT_ONCE, max(LEAST_AT_ONCE, (sum(lengths) + len(lengths)) // BLOCKS))
     blocks, starts = [], [0]
     first, tokens = 0, 0
     for line, length in enumerate(lengths):
         tokens += length + 1
-        if tokens - starts[-1] >= TOKENS_AT_ONCE:
+        if tokens - starts[-1] >= size:
             blocks.append(range(first, line + 1))
             starts.append(tokens)
             first = line + 1
@@ -233,6 +236,8 @@ def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, overrides: t
     else:
         sentences = read_blocks(job.sentences, missing, first)
         workers = min(arguments.workers, len(missing))
+        if 0 < workers < arguments.workers:
+            print(f"note: the text has {len(missing)} blocks, for as many processes", file=sys.stderr)
         written = embed(job.found, file, sentences, workers, overrides)
     file.lay_out()
     total, left = sum(lengths), sum(sum(lengths[block.start : block.stop]) for block in missing)

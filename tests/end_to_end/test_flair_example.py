@@ -104,6 +104,7 @@ def states_of(arrays: dict[str, Tensor], characters: list[str], direction: str, 
 def test_it_holds_the_contract(tiny: Path) -> None:
     card = check_encoder(plugin(tiny))
     assert (card.layer_count, card.dim) == (1, 24)
+    assert card.parameters == sum(one.numel() for one in load_file(tiny / "model.safetensors").values())
 
 
 def test_the_vectors_are_the_states_that_the_definition_names(tiny: Path, tmp_path: Path) -> None:

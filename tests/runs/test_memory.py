@@ -35,15 +35,14 @@ print(json.dumps(sizes))
 
 @pytest.mark.slow
 @pytest.mark.skipif(not sys.platform.startswith("linux"), reason="reads /proc")
-def test_two_hundred_runs_in_one_process_need_no_more_memory_than_a_few(tmp_path: Path) -> None:
-    words = [
-        "task=sst5",
-        "elmo=none",
-        "words=random",
-        "limit=20",
-        "task.training.epochs=1",
-        *places(tmp_path),
-    ]
+@pytest.mark.parametrize(
+    ("task", "chosen"),
+    [("sst5", ("elmo=none", "task.training.epochs=1")), ("ner", ("debug=fast", "encoder=untrained"))],
+)
+def test_two_hundred_runs_in_one_process_need_no_more_memory_than_a_few(
+    task: str, chosen: tuple[str, ...], tmp_path: Path
+) -> None:
+    words = [f"task={task}", *chosen, "words=random", "limit=20", *places(tmp_path)]
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, json.dumps([words, WARM_UP, RUNS])],
         cwd=PROJECT,
@@ -53,7 +52,7 @@ def test_two_hundred_runs_in_one_process_need_no_more_memory_than_a_few(tmp_path
     )
     early, late = json.loads(done.stdout.splitlines()[-1])
     assert late - early < MOST_GROWTH
-    assert len(list(tmp_path.glob("runs/sst5/*/result.json"))) == RUNS
+    assert len(list(tmp_path.glob(f"runs/{task}/*/result.json"))) == RUNS
 
 
 def test_the_search_for_garbage_is_resumed_whatever_happens() -> None:

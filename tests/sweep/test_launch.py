@@ -117,6 +117,11 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         ),
         (("task=ner", "seed=1", "-m", "++seed=2,3"), "seed=1 ++seed=2,3: expected one of them"),
         (("task=ner", "bilm=tiny"), "bilm: there is no such key; bilm@encoder.bilm=NAME changes the biLM"),
+        (
+            ("task=ner", "hydra/launcher=parallel"),
+            "hydra/launcher=parallel: only sweeps have a launcher: add -m",
+        ),
+        (("task=ner", "encoder.device=nowhere"), "encoder.device=nowhere: PyTorch cannot use it"),
         (("task=",), "task=: there is no such choice"),
         (("task=ner", "elmo.layers=each"), "elmo.layers=each: several values are a sweep: add -m"),
         (("task=ner", "--package", "elmo"), "--package and --resolve: they say what --cfg prints"),

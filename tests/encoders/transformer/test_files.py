@@ -182,6 +182,14 @@ def test_weights_that_are_missing_are_not_made_up(model: Path) -> None:
         load_tiny(model)
 
 
+def test_weights_of_layers_that_the_configuration_lacks_are_not_dropped(model: Path) -> None:
+    weights = load_file(model / "model.safetensors")
+    further = {name.replace("layer.0", "layer.7"): value.clone() for name, value in weights.items()}
+    save_file(further | weights, model / "model.safetensors")
+    with pytest.raises(DataError, match=r"16 weights belong to layers .* not have .*: encoder\.layer\.7"):
+        load_tiny(model)
+
+
 def test_the_pooler_may_be_missing(model: Path) -> None:
     sentence = ("the", "old", "bank")
     whole = load_tiny(model).layers([sentence])[0]
