@@ -41,7 +41,12 @@ from elmo_bench.runs.speed import describe_encoder
 from elmo_bench.runs.tracked import describe_run, label_run, name_row, summarise_run, track_prepared
 from elmo_bench.runs.tracking import Tracker, build_tracker, require_tracker
 from elmo_bench.task import score_by_metric
-from elmo_bench.training.memory import explain_exhaustion, keep_freed_memory, pause_collection
+from elmo_bench.training.memory import (
+    bound_product_caches,
+    explain_exhaustion,
+    keep_freed_memory,
+    pause_collection,
+)
 from elmo_bench.types import Counts, Log, Prediction, Scores, log_to_stderr
 
 SMALLER_STEPS = (
@@ -55,6 +60,7 @@ def run_job(config: RunConfig, log: Log) -> Outcome:
     """Execute the configured run, unless it is done already."""
     require_tracker(config.tracking)
     keep_freed_memory()
+    bound_product_caches()
     if config.trainer.threads:
         torch.set_num_threads(config.trainer.threads)
     prepared = prepare(config, log)
