@@ -74,6 +74,11 @@ def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Secti
     return Section(name, table.title, table.about, tuple(tables) or empty)
 
 
+ABOUT_COMMANDS = (
+    "In a command, DIR is the directory that a model lies in. An encoder from outside of the package also needs "
+    "the directory of its plug-in, and the settings that its README names."
+)
+
 Entries = dict[str, list[Entry]]
 """By encoder, in the order of the columns."""
 
@@ -133,7 +138,7 @@ def _overview(name: str, table: TableConfig, field: Field, entries: Entries, inp
         "interval, the score, the number of seeds, and what dev chose",
         ("Encoder", *COST, *(_title(column, inputs) for column in field.columns)),
         tuple(rows),
-        (*_notes(field), f"{LEGEND}.", ABOUT_COST, *_speeds(field)),
+        (*_notes(field), f"{LEGEND}.", ABOUT_COST, *_speeds(field), *([ABOUT_COMMANDS] if commands else [])),
         tuple(commands),
         Place(field.source),
         heads=("system",),

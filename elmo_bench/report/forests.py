@@ -40,7 +40,18 @@ def _forests(table: TableConfig, inputs: ReportInputs) -> Iterator[Forest]:
             gains = [gain for group in groups for gain in group.gains]
             ends = [end for gain in gains for end in (gain.value, *(gain.interval or ()))]
             axis = linear_axis(f"points gained on {table.split}", [0.0, *ends])
-            yield Forest(NAME, f"{TITLE} · {table.split} · {field.place}", axis, groups, Place(field.source))
+            caption = f"{TITLE} · {table.split} · {field.place}{spell_costs(field)}"
+            yield Forest(NAME, caption, axis, groups, Place(field.source))
+
+
+def spell_costs(field: Field) -> str:
+    """How long each encoder takes, for the caption; nothing where no speed was measured."""
+    costs = [
+        f"{name} {1000 * speed.seconds / speed.tokens:.2g} s"
+        for encoder, name in field.names.items()
+        if (facts := field.facts.get(encoder)) and (speed := facts.speed)
+    ]
+    return f". 1,000 tokens take: {', '.join(costs)}" if costs else ""
 
 
 def _groups(table: TableConfig, field: Field, entries: Entries, inputs: ReportInputs) -> Iterator[Gains]:
