@@ -110,10 +110,9 @@ def choose_encoder(encoder: str, config: Mapping[str, Any] | None = None) -> lis
     twin = ["encoder.untrained=true"] if is_untrained(encoder) else []
     if key := settings.get("named_after"):
         value = str(settings[key])
-        directory = (
-            "" if "/" in value else "DIR/"
-        )  # of which records keep the last part; a Hub id has a slash
-        return [f"encoder={settings['name']}", f"encoder.{key}={directory}{value}", *twin]
+        if "/" not in value:  # the last part of a directory: records keep no more of it
+            value = f"DIR/{value}"
+        return [f"encoder={settings['name']}", f"encoder.{key}={value}", *twin]
     return [f"encoder={trained_name(encoder)}", *twin]
 
 

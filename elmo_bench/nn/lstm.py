@@ -114,9 +114,8 @@ def loop_highway_lstm(
     for entered, past in zip(packing.steps(gates), packing.steps(carried), strict=True):
         running = len(entered)  # rows
         sums = entered + multiply_with_gradient(state[:running], recurrent)
-        input_gate, forget_gate, candidate, output_gate, transform = sums.chunk(
-            5, dim=1
-        )  # (running, hidden) each
+        # (running, hidden) each
+        input_gate, forget_gate, candidate, output_gate, transform = sums.chunk(5, dim=1)
         cell = torch.sigmoid(forget_gate) * cell[:running] + torch.sigmoid(input_gate) * torch.tanh(candidate)
         through_cell = torch.sigmoid(output_gate) * torch.tanh(cell)
         state = kept[:running] * torch.lerp(past, through_cell, torch.sigmoid(transform))

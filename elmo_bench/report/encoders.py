@@ -75,8 +75,8 @@ def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Secti
 
 
 ABOUT_COMMANDS = (
-    "In a command, DIR is the directory that a model lies in. An encoder from outside of the package also needs "
-    "the directory of its plug-in, and the settings that its README names."
+    "In a command, DIR is the directory that a model lies in. An encoder from outside of the package also "
+    "needs the directory of its plug-in, and the settings that its README names."
 )
 
 Entries = dict[str, list[Entry]]
