@@ -30,7 +30,7 @@ from elmo_bench.runs.tracking import require_tracker
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example, score_by_metric
 from elmo_bench.tensors import Widths, check_device
-from elmo_bench.training.devices import check_devices, refuse_several_devices
+from elmo_bench.training.devices import check_devices, refuse_impossible
 from elmo_bench.types import BenchError, Log, UsageError
 
 INDEXED = 100  # examples of each split that are indexed, to check that this works
@@ -135,7 +135,7 @@ class Inspection:
     def _describe_trainer(self) -> list[str]:
         require_tracker(self.config.tracking)
         trainer = self.config.trainer
-        refuse_several_devices(trainer)
+        refuse_impossible(trainer)
         check_devices(trainer)
         if self.config.elmo.where != "none":
             check_device(self.config.encoder.device, "encoder.device")

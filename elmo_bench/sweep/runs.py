@@ -11,7 +11,7 @@ from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
-from elmo_bench.training.devices import check_devices, refuse_several_devices
+from elmo_bench.training.devices import check_devices, refuse_impossible
 from elmo_bench.training.memory import pause_collection
 from elmo_bench.types import BenchError
 
@@ -20,7 +20,7 @@ EACH_LAYER = "elmo.layers=each"  # in a sweep
 
 def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
     """Execute one run and print its outcome."""
-    refuse_several_devices(config.trainer)
+    refuse_impossible(config.trainer)
     # Slow modules are imported only now, so that a mistyped value is reported at once.
     from elmo_bench.records import RUN_RECORD
     from elmo_bench.runs.outcome import find_outcome
@@ -42,7 +42,7 @@ def run_one(config: RunConfig, typed: Sequence[str]) -> Path:
 
 def locate_run(config: RunConfig) -> Target:
     """The path of the run's record, whether it exists or not."""
-    refuse_several_devices(config.trainer)
+    refuse_impossible(config.trainer)
     from elmo_bench.plugins import load_task
     from elmo_bench.records import RUN_RECORD, read_record
     from elmo_bench.runs.preparation import find_lock, foresee

@@ -20,14 +20,16 @@ class Started(NamedTuple):
     per_node: int
 
 
-def refuse_several_devices(trainer: TrainerConfig) -> None:
-    """A head is trained by one process on one device; several devices serve several runs."""
+def refuse_impossible(trainer: TrainerConfig) -> None:
+    """What no machine can do for a head, by the settings alone, so that a plan says it too."""
     for key, count in (("devices", trainer.devices), ("nodes", trainer.nodes)):
         if count > 1:
             raise UsageError(
                 f"trainer.{key}={count}: a run uses one device; give each run of a sweep its own, "
                 "for example with -m hydra/launcher=parallel"
             )
+    if trainer.precision == "16-mixed" and trainer.accelerator == "cpu":
+        raise UsageError("trainer.precision=16-mixed: needs a GPU; a processor has bf16-mixed and 32-true")
 
 
 def refuse_mixed_precision(trainer: TrainerConfig) -> None:

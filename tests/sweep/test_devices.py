@@ -43,6 +43,9 @@ def test_a_run_without_its_gpu_is_refused(capsys: Output, tmp_path: Path, word: 
     assert launch_runs("", ["task=ner", "elmo=none", word, *places(tmp_path)]) == 2
     error = capsys.readouterr().err
     assert error.startswith(f"error: {message}") and error.count("\n") == 1
+    if word != "trainer=gpu":  # which a plan may be for another machine with
+        assert launch_runs("", ["-m", "task=ner", "elmo=none", word, "plan=true", *places(tmp_path)]) == 2
+        assert message in capsys.readouterr().err
     assert not (tmp_path / "runs").exists()
 
 
