@@ -68,7 +68,7 @@ def test_what_the_encoding_lacks_is_escaped(
         monkeypatch.setattr(sys, name, stream)
         with block():
             print("Zoë – said", file=getattr(sys, name))
-    assert (tmp_path / "said").read_text(encoding="ascii") == "Zo\\xeb \\u2013 said\n"
+    assert (tmp_path / "said").read_text(encoding="ascii") == "Zo\\u00eb \\u2013 said\n"
 
 
 def test_streams_that_are_closed_or_no_files_are_left_alone(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -190,6 +190,7 @@ TRIED_ELSEWHERE = {
     "elmo_bench.sweep.multirun._settle": "outcome.json, as Job.__call__ writes it at the end",
     "elmo_bench.sweep.outcomes._launch_once": "outcome.json of a launcher that failed",
     "elmo_bench.sweep.neighbours.answer_one": "the record of the command neighbours, in a sweep",
+    "elmo_bench.training.memory.reset_peak": "a switch of the kernel below /proc",
     "elmo_bench.testing.encoders.check_encoder": "a directory below TMPDIR, for tests of plug-ins",
 }
 """The other functions that write files, and why they need no kind of their own."""
