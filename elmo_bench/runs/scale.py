@@ -206,10 +206,11 @@ def measure_training(config: BilmConfig, text: EncodedText, log: Log) -> Trainin
         step = stepper(rows)
         step(0)  # it makes the optimiser's state
         reset_peak()
+        before = peak_bytes()
         start = time.process_time()
         step(1)
         seconds.append((time.process_time() - start) / torch.get_num_threads())
-        peaks.append(peak_bytes())
+        peaks.append(peak_bytes() - before)
     fewer, more = (rows * config.batches.window for rows in ROWS)
     slope = (seconds[1] - seconds[0]) / (more - fewer)
     return Training(

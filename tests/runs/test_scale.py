@@ -67,6 +67,7 @@ def test_a_step_takes_time_and_memory_by_tokens(
     negatives: int, tiny: BilmConfig, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(scale, "TRACED_TOKENS", 200_000)
+    monkeypatch.setattr(scale, "ROWS", (64, 1024))  # tiny needs little for a token, and pages are counted
     tiny = tiny.model_copy(update={"negatives": negatives})
     found = scale.measure_training(tiny, scale.read_text(None), log=lambda _: None)
     assert found.step_seconds(scale.ROWS[1] * tiny.batches.window) > 0
