@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -13,14 +12,13 @@ from elmo_bench.config import EncodeConfig, nearest, read_config
 from elmo_bench.directories import add_directories
 from elmo_bench.elmo import FrozenEncoder
 from elmo_bench.encoders.find import find_encoder
-from elmo_bench.encoders.layers import kept_layers
-from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
+from elmo_bench.encoders.layers import keep_layers, kept_layers
+from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.transformer.files import CONFIG as TRANSFORMER_CONFIG
 from elmo_bench.encoders.transformer.hub import HUB_ID
-from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.compose import Composer, open_composer, quote
 from elmo_bench.tensors import check_device
-from elmo_bench.types import DataMissingError, Log, UsageError, Words, log_to_stderr
+from elmo_bench.types import DataMissingError, Log, UsageError, log_to_stderr
 
 PRIMARY = "encode"  # conf/encode.yaml
 
@@ -68,25 +66,6 @@ def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEn
     found = find_encoder(config.encoder, config.paths, config.trainer, log)
     kept = kept_layers(config.encoder.layers, found.card.layer_count)
     return found if kept == found.card.layers else keep_layers(found, kept)
-
-
-class KeptLayers:
-    """An encoder of which some layers come out, from below."""
-
-    def __init__(self, encoder: Encoder, card: EncoderCard, kept: Sequence[int]) -> None:
-        self.fingerprint, self.layer_count, self.dim = card.fingerprint, card.layer_count, card.dim
-        self._encoder, self._kept = encoder, list(kept)
-
-    def layers(self, sentences: Sequence[Words]) -> list[Layers]:
-        """The kept layers of every sentence."""
-        return [layers[self._kept] for layers in self._encoder.layers(sentences)]
-
-
-def keep_layers(found: FoundEncoder, kept: Sequence[int]) -> FoundEncoder:
-    """The same encoder with some of its layers, and a fingerprint that says which."""
-    fingerprint = hash_value([found.card.fingerprint, list(kept)])
-    card = replace(found.card, layer_count=len(kept), fingerprint=fingerprint, repeats_halves=False)
-    return FoundEncoder(card, lambda: KeptLayers(found.load(), card, kept))
 
 
 def name_encoder(composer: Composer, encoder: str | Path) -> list[str]:

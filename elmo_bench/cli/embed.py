@@ -237,7 +237,7 @@ def fill(job: Job, file: VectorFile, arguments: argparse.Namespace, overrides: t
         sentences = read_blocks(job.sentences, missing, first)
         workers = min(arguments.workers, len(missing))
         if 0 < workers < arguments.workers:
-            print(f"note: the text has {len(missing)} blocks, for as many processes", file=sys.stderr)
+            print(f"note: {len(missing)} blocks are left, for as many processes", file=sys.stderr)
         written = embed(job.found, file, sentences, workers, overrides)
     file.lay_out()
     total, left = sum(lengths), sum(sum(lengths[block.start : block.stop]) for block in missing)

@@ -143,17 +143,20 @@ class VectorFile:
     def note(self, block: range) -> None:
         """Remember that a block is written."""
         self._written[block] = self._hash_values(block)
-        progress = {
+        write_atomically(self._progress, self._spell_notes())
+
+    def _spell_notes(self) -> bytes:
+        notes = {
             "identity": self.layout.identity,
             "frame": self._frame,
             "written": [[lines.start, lines.stop, digest] for lines, digest in self._written.items()],
         }
-        write_atomically(self._progress, json.dumps(progress).encode())
+        return json.dumps(notes).encode()
 
     def finish(self) -> None:
         """Give the complete file its name."""
         if self._hashes:
-            write_atomically(self._hashes, self._progress.read_bytes())
+            write_atomically(self._hashes, self._spell_notes())
         move_into_place(self._unfinished, self.path)
         self.tidy()
 

@@ -1,12 +1,15 @@
-"""Which of an encoder's layers a run reads. A layer keeps the encoder's own number everywhere."""
+"""Which of an encoder's layers are read. In runs a layer keeps the encoder's own number everywhere."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import Literal
 
 from elmo_bench.config import RunConfig
-from elmo_bench.types import UsageError
+from elmo_bench.encoders.protocol import Encoder, EncoderCard, FoundEncoder, Layers
+from elmo_bench.hashing import hash_value
+from elmo_bench.types import UsageError, Words
 
 Chosen = Literal["all", "last"] | int
 """`elmo.layers`: the mix of all kept layers, the last kept layer, or the layer of this number."""
@@ -73,3 +76,22 @@ def _check(layers: Sequence[int], layer_count: int, key: str, others: str) -> No
             f"{key}=[{given}]: expected numbers from 0 to {layer_count - 1}, the layers of this encoder, "
             f"or {others}; got {', '.join(map(str, missing)) or 'none'}"
         )
+
+
+class KeptLayers:
+    """An encoder of which some layers come out, from below."""
+
+    def __init__(self, encoder: Encoder, card: EncoderCard, kept: Sequence[int]) -> None:
+        self.fingerprint, self.layer_count, self.dim = card.fingerprint, card.layer_count, card.dim
+        self._encoder, self._kept = encoder, list(kept)
+
+    def layers(self, sentences: Sequence[Words]) -> list[Layers]:
+        """The kept layers of every sentence."""
+        return [layers[self._kept] for layers in self._encoder.layers(sentences)]
+
+
+def keep_layers(found: FoundEncoder, kept: Sequence[int]) -> FoundEncoder:
+    """The same encoder with some of its layers, and a fingerprint that says which."""
+    fingerprint = hash_value([found.card.fingerprint, list(kept)])
+    card = replace(found.card, layer_count=len(kept), fingerprint=fingerprint, repeats_halves=False)
+    return FoundEncoder(card, lambda: KeptLayers(found.load(), card, kept))

@@ -43,6 +43,10 @@ ABOUT_COST = (
     "without loading the encoder and writing the files; empty where nothing was measured. Other work on the "
     "machine at the same time makes an encoder look slower."
 )
+ABOUT_COMMANDS = (
+    "In a command, DIR is the directory that a model lies in. An encoder from outside of the package also "
+    "needs the directory of its plug-in, and the settings that its README names."
+)
 
 
 @dataclass(frozen=True)
@@ -73,11 +77,6 @@ def build_encoders(name: str, table: TableConfig, inputs: ReportInputs) -> Secti
     empty = (build_nothing(name, table.title),)
     return Section(name, table.title, table.about, tuple(tables) or empty)
 
-
-ABOUT_COMMANDS = (
-    "In a command, DIR is the directory that a model lies in. An encoder from outside of the package also "
-    "needs the directory of its plug-in, and the settings that its README names."
-)
 
 Entries = dict[str, list[Entry]]
 """By encoder, in the order of the columns."""

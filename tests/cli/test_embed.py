@@ -290,6 +290,16 @@ def test_parts_are_joined_to_the_bytes_of_one_process(
 
 
 @pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
+def test_of_a_small_file_some_parts_are_empty(own: Path, tmp_path: Path, name: str) -> None:
+    source, target = write(tmp_path, ["a bc", "d"]), tmp_path / name
+    for number in (1, 2, 3):
+        assert run(own, source, target, "--shard", f"{number}/3") == 0
+        assert run(own, source, target, "--shard", f"{number}/3") == 0  # already done
+    assert run(own, source, target, "--join", "3") == 0
+    assert target.read_bytes() == one_process(own, source, name)
+
+
+@pytest.mark.parametrize("name", ["out.hdf5", "out.safetensors"])
 def test_a_damaged_part_is_named(
     own: Path, tmp_path: Path, name: str, capsys: pytest.CaptureFixture[str]
 ) -> None:

@@ -31,10 +31,10 @@ class InferenceLstm:
         weight = torch.cat([layer.input_weight, layer.state_weight], dim=1).detach().to(dtype)
         bias = layer.gate_bias.detach().to(dtype)
         input_gate, forget_gate, candidate, output_gate = weight.chunk(4)
-        entry_bias, forget_bias, candidate_bias, exit_bias = bias.chunk(4)
+        input_bias, forget_bias, candidate_bias, output_bias = bias.chunk(4)
         self._gates = make_product(
             torch.cat([input_gate, forget_gate, output_gate]),
-            torch.cat([entry_bias, forget_bias, exit_bias]),
+            torch.cat([input_bias, forget_bias, output_bias]),
             "sigmoid",
             rows,
         )

@@ -144,8 +144,8 @@ def _refuse_foreign(files: ModelFiles, expected: Collection[str], found: dict[st
 
 def _is_of_a_further_layer(name: str, expected: Collection[str]) -> bool:
     """Whether a weight has the name of an expected one but for the number of its layer."""
-    numbered = (LAYER_NUMBER.sub("#", other) for other in expected if LAYER_NUMBER.search(other))
-    return LAYER_NUMBER.sub("#", name).endswith(tuple(numbered))
+    numbered = (f".{LAYER_NUMBER.sub('#', other)}" for other in expected if LAYER_NUMBER.search(other))
+    return f".{LAYER_NUMBER.sub('#', name)}".endswith(tuple(numbered))  # files may have a prefix: bert.
 
 
 def _use_fast_products(model: Any) -> None:
