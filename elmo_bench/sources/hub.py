@@ -111,7 +111,7 @@ def hub_address() -> str:
 @cache
 def find_outage(address: str) -> str | None:
     """Why the Hub cannot be used, if it cannot; asked once, so that a plan of many runs waits once."""
-    answers: list[str | None] = [f"no answer within {ANSWER_SECONDS:.0f} s"]
+    answers: list[str | None] = [_no_answer()]
 
     def ask() -> None:
         answers[0] = _ask(address)
@@ -131,8 +131,14 @@ def _ask(address: str) -> str | None:
         error.close()
         return f"{address} answered {error.code}" if error.code >= 500 else None
     except OSError as error:
-        return f"{address}: {error}"
+        # The limits of the socket and of the thread end together: whichever is first, the reason is the same.
+        expired = isinstance(getattr(error, "reason", error), TimeoutError)
+        return _no_answer() if expired else f"{address}: {error}"
     return None if kind == "application/json" else f"{address} answered with {kind}, as a proxy does"
+
+
+def _no_answer() -> str:
+    return f"no answer within {ANSWER_SECONDS:.0f} s"
 
 
 def _unreachable(where: str, reason: str, alternative: str) -> DataMissingError:

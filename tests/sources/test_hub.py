@@ -7,6 +7,7 @@ import re
 import sys
 from pathlib import Path
 from typing import Any
+from urllib.error import URLError
 
 import datasets
 import pytest
@@ -275,6 +276,17 @@ def test_a_hub_that_does_not_work_is_asked_once(
             with pytest.raises(DataMissingError, match=f"{repository} .*{reason}.*data.repository=DIR"):
                 fetch(TAGGED.model_copy(update={"repository": repository}), repository, tmp_path / "cache")
         assert len(server.requests) == 1
+
+
+@pytest.mark.parametrize("error", [TimeoutError("timed out"), URLError(TimeoutError("timed out"))])
+def test_the_limit_of_the_socket_gives_the_same_reason_as_that_of_the_thread(
+    error: OSError, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def expire(*_: Any, **__: Any) -> None:
+        raise error
+
+    monkeypatch.setattr(hub, "urlopen", expire)
+    assert hub.find_outage(f"http://of-no-other-test/{type(error).__name__}") == "no answer within 10 s"
 
 
 @pytest.mark.parametrize("answer", [None, "401"])
