@@ -15,8 +15,8 @@ from torch import Tensor, nn
 
 from benchmarks.timing import medians, seconds_of
 from elmo_bench.catalog import read_task
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.nn.lstm import BiLstm
 from elmo_bench.nn.packing import run_library
 from elmo_bench.tasks.ner import NerHead, NerHeadSettings

@@ -6,6 +6,7 @@ import argparse
 import time
 
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.encoders.cards import CARDS
 from elmo_bench.encoders.layers import spell_numbers
 from elmo_bench.encoders.shards import STORE, UnitSummary, in_units, list_units, remove_unit
 from elmo_bench.files import remove_dead, remove_free_lock
@@ -16,6 +17,7 @@ HELP = "list or delete the stored layers of frozen encoders"
 MADE_IN_CACHE = (
     STORE,
     DRAWN_SCORES,
+    CARDS,
     "hub",
     "models",
     "scale",

@@ -11,7 +11,7 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from elmo_bench.data.vectors import WordTable
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.types import BenchError
 
 PADDING = "<padding>"

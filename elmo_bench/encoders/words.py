@@ -6,13 +6,22 @@ import hashlib
 import json
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import numpy as np
 from pydantic.dataclasses import dataclass
 
-from elmo_bench.data.vectors import WordTable, read_vectors_once, word_table
+from elmo_bench.data.vectors import VECTORS_VERSION, read_vectors_once
+from elmo_bench.encoders.cards import keep_card
 from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
+from elmo_bench.hashing import hash_file_once
 from elmo_bench.types import DataMissingError, Words
+
+if TYPE_CHECKING:  # PyTorch is imported only to look vectors up
+    from elmo_bench.data.word_table import WordTable
+
+ALGORITHM = "words 1"
+"""Change the number when the same vectors have another fingerprint."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -26,9 +35,15 @@ class WordVectors(EncoderPlugin):
             raise DataMissingError(
                 f"{self.file}: no such file (encoder.file); expected GloVe-like word vectors"
             )
-        vectors = read_vectors_once(self.file, context.paths.cache / "vectors", context.log)
-        encoder = WordEncoder(word_table("file", vectors, (), 0, seed=0, trainable=False))
-        return FoundEncoder(encoder.card(context.name), lambda: encoder)
+
+        def load() -> WordEncoder:
+            from elmo_bench.data.word_table import word_table
+
+            vectors = read_vectors_once(self.file, context.paths.cache / "vectors", context.log)
+            return WordEncoder(word_table("file", vectors, (), 0, seed=0, trainable=False))
+
+        content = [ALGORITHM, VECTORS_VERSION, hash_file_once(self.file)]
+        return FoundEncoder(keep_card(context, content, lambda: load().card(context.name)), load)
 
 
 class WordEncoder:

@@ -10,7 +10,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional as F
 
-from elmo_bench.data.vectors import UNKNOWN_ROW, WordTable
+from elmo_bench.data.word_table import UNKNOWN_ROW, WordTable
 from elmo_bench.nn.dropout import Dropout
 from elmo_bench.nn.initialisation import make_embedding, make_tensorflow_linear
 from elmo_bench.nn.products import multiply_with_gradient

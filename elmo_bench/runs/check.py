@@ -10,8 +10,8 @@ from functools import cached_property
 from torch import nn
 
 from elmo_bench.config import RunConfig
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import UNKNOWN, Vocabularies, Vocabulary
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.encoders.layers import layers_read, layers_stored, spell_layers
 from elmo_bench.encoders.protocol import Encoder, EncoderCard

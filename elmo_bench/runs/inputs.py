@@ -8,8 +8,9 @@ from functools import partial
 
 from elmo_bench.config import RunConfig, TextContext
 from elmo_bench.data.batching import IndexedExample
-from elmo_bench.data.vectors import WordTable, join_vectors, read_vectors_once, word_table
+from elmo_bench.data.vectors import join_vectors, read_vectors_once
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable, word_table
 from elmo_bench.encoders.layers import layers_stored
 from elmo_bench.encoders.protocol import FoundEncoder
 from elmo_bench.encoders.shards import STORE

@@ -14,8 +14,8 @@ from torch import nn
 
 from elmo_bench.config import ElmoConfig
 from elmo_bench.data.batching import IndexedExample
-from elmo_bench.data.vectors import word_table
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import word_table
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.metrics.ratios import sum_counts
 from elmo_bench.runs.batches import collate

@@ -16,7 +16,7 @@ import torch
 
 from elmo_bench.cli import store as command
 from elmo_bench.cli.main import main
-from elmo_bench.data.vectors import WordTable
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.encoders import store as store_module
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import EncoderCard

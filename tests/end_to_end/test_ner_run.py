@@ -12,6 +12,7 @@ from elmo_bench.plugins import load_task
 from elmo_bench.records import read_counts, read_record
 from tests.support.composition import run_config
 from tests.support.processes import finish, finish_python, places, slow_imports
+from tests.support.tiny_transformers import save_tiny
 
 TINY = (
     "bilm@encoder.bilm=tiny",
@@ -57,6 +58,24 @@ def test_a_finished_run_is_recognised_without_slow_imports(root: Path) -> None:
     output, imported = slow_imports(command, (*command, "plan=true"))
     assert output.startswith("already done")
     assert "1 runs: 1 done, 0 missing" in output
+    assert imported == []
+
+
+@pytest.mark.parametrize("encoder", ["words", "transformer", "untrained transformer"])
+def test_a_finished_run_with_another_encoder_is_recognised_without_slow_imports(
+    encoder: str, root: Path, tmp_path: Path
+) -> None:
+    if encoder == "words":
+        (tmp_path / "vectors.txt").write_text("the 1 2\nin 3 4\n")
+        chosen = ["encoder=words", f"encoder.file={tmp_path / 'vectors.txt'}"]
+    else:
+        chosen = ["encoder=transformer", f"encoder.model={save_tiny(tmp_path / 'bert', 'bert')}"]
+        chosen += ["encoder.untrained=true"] if encoder.startswith("untrained") else []
+    command = ["task=ner", *chosen, *TINY[1:], *places(root, runs=tmp_path)]
+    code, _, errors = finish(*command)
+    assert code == 0, errors
+    output, imported = slow_imports(["run", *command])
+    assert output.startswith("already done")
     assert imported == []
 
 

@@ -6,7 +6,8 @@ import numpy as np
 import torch
 from torch.nn import functional as F
 
-from elmo_bench.data.vectors import WordTable, WordVectors, word_table
+from elmo_bench.data.vectors import WordVectors
+from elmo_bench.data.word_table import WordTable, word_table
 from elmo_bench.nn.layers import WordEmbedding
 
 FILE = WordVectors(("the", "cat", "dog", "1987"), np.arange(8, dtype=np.float32).reshape(4, 2) + 1)

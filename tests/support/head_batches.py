@@ -9,7 +9,7 @@ import torch
 from torch import Tensor, nn
 from torch.nn.utils.rnn import pad_sequence
 
-from elmo_bench.data.vectors import WordTable
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.tensors import Batch, Head, Injected, Stream, Widths
 from elmo_bench.types import Prediction
 

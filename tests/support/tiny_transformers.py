@@ -13,9 +13,9 @@ import transformers
 from tokenizers import Tokenizer, models, normalizers, pre_tokenizers, processors, trainers
 
 from elmo_bench.encoders.protocol import EncoderCard, Layers
-from elmo_bench.encoders.transformer.engine import LoadedTransformer, Pooling
+from elmo_bench.encoders.transformer.engine import LoadedTransformer
 from elmo_bench.encoders.transformer.packages import quiet
-from elmo_bench.encoders.transformer.plugin import Transformer
+from elmo_bench.encoders.transformer.plugin import Pooling, Transformer
 from elmo_bench.testing.encoders import temporary_context
 
 TEXT = (

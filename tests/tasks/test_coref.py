@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.types import SplitFiles, UsageError
 from tests.support.composition import make_task
 

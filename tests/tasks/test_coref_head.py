@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional as F
 
 from elmo_bench.data.batching import pad
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.nn.packing import Packing
 from elmo_bench.tasks.coref.antecedents import BINS, AntecedentScorer, multiply_scaled
 from elmo_bench.tasks.coref.head import CorefHead, CorefHeadSettings, gold_clusters, linked, with_unit_vectors

@@ -13,8 +13,8 @@ import torch
 from torch import Tensor, nn
 
 from elmo_bench.catalog import list_tasks
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies, Vocabulary
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.tensors import Widths
 from tests.support.composition import make_task
 

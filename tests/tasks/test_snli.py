@@ -10,8 +10,8 @@ from pathlib import Path
 import pytest
 import torch
 
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.encoders.injection import Injection
 from elmo_bench.runs.inputs import gather
 from elmo_bench.runs.preparation import prepare

@@ -11,8 +11,8 @@ import pytest
 import torch
 
 from elmo_bench.data.squad import read_answers
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.tasks.squad.task import WIDENED, SquadTask
 from elmo_bench.types import SplitFiles, UsageError
 from tests.support.composition import make_task

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from elmo_bench.data.tags import Chunk
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.tasks.srl import separate_phrases
 from elmo_bench.types import DataError, SplitFiles, UsageError
 from tests.support.composition import make_task

@@ -8,8 +8,8 @@ import pytest
 import torch
 
 from elmo_bench.cli.score import sst5_figures
-from elmo_bench.data.vectors import WordTable
 from elmo_bench.data.vocabulary import Vocabularies
+from elmo_bench.data.word_table import WordTable
 from elmo_bench.tasks.sst5 import Sst5Example
 from elmo_bench.types import DataError, SplitFiles, UsageError
 from tests.support.composition import make_task

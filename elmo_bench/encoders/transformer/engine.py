@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import torch
@@ -19,7 +19,9 @@ from elmo_bench.encoders.transformer.pieces import Pieces, WordPieces
 from elmo_bench.encoders.transformer.windows import plan_windows, shorten
 from elmo_bench.types import BenchError, DataError, UsageError, Words
 
-Pooling = Literal["first", "last", "mean"]
+if TYPE_CHECKING:  # the settings, which import this module only to load a model
+    from elmo_bench.encoders.transformer.plugin import Pooling
+
 Ids = NDArray[np.int64]
 
 BATCH_PIECES = 4096

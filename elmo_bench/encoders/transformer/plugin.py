@@ -4,14 +4,14 @@ from __future__ import annotations
 
 import shutil
 from pathlib import Path
+from typing import Literal
 
-import torch
 from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.identity import Precision
+from elmo_bench.encoders.cards import keep_card
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
-from elmo_bench.encoders.transformer.engine import LoadedTransformer, Pooling
 from elmo_bench.encoders.transformer.files import (
     CONFIG,
     TOKENIZER,
@@ -20,17 +20,16 @@ from elmo_bench.encoders.transformer.files import (
     read_files,
 )
 from elmo_bench.encoders.transformer.hub import find_files
-from elmo_bench.encoders.transformer.loading import load_model, make_random_model, read_sizes
 from elmo_bench.encoders.transformer.packages import quiet
-from elmo_bench.encoders.transformer.pieces import WordPieces
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
-from elmo_bench.tensors import check_device
 
 ALGORITHM = "transformer 1"
 """Change the number when the same files and settings give other vectors."""
 
 UNTRAINED_SEED = 1
+
+Pooling = Literal["first", "last", "mean"]
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -50,21 +49,34 @@ class Transformer(EncoderPlugin):
 
     def find(self, context: EncoderContext) -> FoundEncoder:
         files = self.files(context)
-        sizes = read_sizes(files)
         location = {"model", "revision", "local_files_only"}
         fingerprint = self.make_fingerprint(ALGORITHM, *files.digests(), without=location)
-        card = EncoderCard(
-            context.name,
-            fingerprint,
-            sizes.layer_count,
-            sizes.dim,
-            parameters=sizes.parameters,
-            packages=("transformers", "tokenizers"),
-        )
+
+        def describe() -> EncoderCard:
+            from elmo_bench.encoders.transformer.loading import read_sizes
+
+            sizes = read_sizes(files)
+            return EncoderCard(
+                context.name,
+                fingerprint,
+                sizes.layer_count,
+                sizes.dim,
+                parameters=sizes.parameters,
+                packages=("transformers", "tokenizers"),
+            )
+
+        card = keep_card(context, fingerprint, describe)
         return FoundEncoder(card, lambda: self.load(files, card, context.device))
 
     def load(self, files: ModelFiles, card: EncoderCard, device: str) -> Encoder:
         """The encoder of these files."""
+        import torch
+
+        from elmo_bench.encoders.transformer.engine import LoadedTransformer
+        from elmo_bench.encoders.transformer.loading import load_model
+        from elmo_bench.encoders.transformer.pieces import WordPieces
+        from elmo_bench.tensors import check_device
+
         target = check_device(device, "encoder.device")
         pieces = WordPieces(files)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.precision]
@@ -92,6 +104,8 @@ class RandomTransformer(Transformer):
         recipe = hash_value([ALGORITHM, UNTRAINED_SEED, architecture, tokenizer])
 
         def write(directory: Path) -> None:
+            from elmo_bench.encoders.transformer.loading import make_random_model
+
             model = make_random_model(trained, UNTRAINED_SEED)
             with quiet():
                 model.save_pretrained(directory)

@@ -9,9 +9,9 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from elmo_bench.encoders.transformer.engine import Pooling
 from elmo_bench.encoders.transformer.files import read_files
 from elmo_bench.encoders.transformer.pieces import WordPieces
+from elmo_bench.encoders.transformer.plugin import Pooling
 from elmo_bench.encoders.transformer.windows import plan_windows
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import relative_distance
