@@ -10,6 +10,7 @@ from elmo_bench.encoders.cards import CARDS
 from elmo_bench.encoders.layers import spell_numbers
 from elmo_bench.encoders.shards import STORE, UnitSummary, in_units, list_units, remove_unit
 from elmo_bench.files import remove_dead, remove_free_lock
+from elmo_bench.runs.kept_examples import EXAMPLES
 from elmo_bench.runs.scores import DRAWN_SCORES
 from elmo_bench.types import UsageError
 
@@ -18,6 +19,7 @@ MADE_IN_CACHE = (
     STORE,
     DRAWN_SCORES,
     CARDS,
+    EXAMPLES,
     "hub",
     "models",
     "scale",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from dataclasses import replace
 
 from pydantic import TypeAdapter
@@ -21,6 +22,7 @@ def keep_card(context: EncoderContext, content: object, describe: Callable[[], E
     if kept is not None:
         return replace(adapter.validate_json(kept), name=context.name)
     card = describe()
-    path.parent.mkdir(parents=True, exist_ok=True)
-    write_kept(path, adapter.dump_json(card))
+    with suppress(OSError):  # a cache that cannot be written costs the next run a second, and not this one
+        path.parent.mkdir(parents=True, exist_ok=True)
+        write_kept(path, adapter.dump_json(card))
     return card

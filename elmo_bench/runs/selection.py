@@ -7,12 +7,14 @@ import math
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 from elmo_bench.config import DataConfig
+from elmo_bench.runs.kept_examples import SplitReading, read_split_once
 from elmo_bench.sources import Corpus
 from elmo_bench.task import AnyTask, Example
-from elmo_bench.types import DataError, UsageError
+from elmo_bench.types import DataError, SplitFiles, UsageError
 
 
 @dataclass(frozen=True)
@@ -44,25 +46,31 @@ def read_corpus(task: AnyTask, corpus: Corpus) -> Reading:
 
 
 def _read_splits(task: AnyTask, corpus: Corpus) -> Reading:
-    examples, left_out = {}, {}
-    for split, files in corpus.files.items():
-        tally: Counter[str] = Counter()
+    splits = {
+        split: read_split_once(task, files, corpus.cache, partial(_read_split, task, files))
+        for split, files in corpus.files.items()
+    }
+    return Reading(
+        {split: reading.examples for split, reading in splits.items()},
+        {split: reading.left_out for split, reading in splits.items() if reading.left_out},
+    )
 
-        def leave_out(what: str, count: int, tally: Counter[str] = tally) -> None:
-            tally[what] += count
 
-        rows: list[Example] = list(task.read(replace(files, leave_out=leave_out)))
-        if not rows:
-            raise DataError(
-                f"{files.paths[0]}: expected at least one example for the {split} split, got none"
-            )
-        twice = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
-        if twice:
-            raise DataError(f"{files.paths[0]}: expected a different id per example, got {twice[0]!r} twice")
-        examples[split] = rows
-        if +tally:
-            left_out[split] = dict(+tally)
-    return Reading(examples, left_out)
+def _read_split(task: AnyTask, files: SplitFiles) -> SplitReading:
+    left_out: Counter[str] = Counter()
+
+    def leave_out(what: str, count: int) -> None:
+        left_out[what] += count
+
+    rows: list[Example] = list(task.read(replace(files, leave_out=leave_out)))
+    if not rows:
+        raise DataError(
+            f"{files.paths[0]}: expected at least one example for the {files.split} split, got none"
+        )
+    twice = [name for name, count in Counter(row.id for row in rows).items() if count > 1]
+    if twice:
+        raise DataError(f"{files.paths[0]}: expected a different id per example, got {twice[0]!r} twice")
+    return SplitReading(rows, dict(+left_out))
 
 
 def choose_examples(

@@ -33,6 +33,7 @@ class Corpus:
     name: str
     config: CorpusConfig
     files: dict[str, SplitFiles]
+    cache: Path  # paths.cache, where examples are kept once they are read
 
     def fingerprints(self) -> dict[str, str]:
         """sha256 of every split's contents, independent of the paths."""
@@ -58,7 +59,7 @@ def prepare(
     else:
         root, key = paths.local, "paths.local"
     files = {split: _find_split(split, corpus, root, key) for split in splits}
-    return Corpus(data.source, name, corpus, files)
+    return Corpus(data.source, name, corpus, files, paths.cache)
 
 
 def choose_corpus(task: TaskConfig, data: DataConfig) -> tuple[str, CorpusConfig]:

@@ -56,7 +56,7 @@ class Lines:
 
 def read_lines(task: Any, file: Path) -> list[str]:
     config = CorpusConfig.model_validate({"format": "lines", "train": file.name})
-    corpus = Corpus("files", "lines", config, {"train": SplitFiles("train", "lines", (file,))})
+    corpus = Corpus("files", "lines", config, {"train": SplitFiles("train", "lines", (file,))}, file.parent)
     return [row.id for row in read_examples(task, corpus)["train"]]
 
 
