@@ -9,7 +9,7 @@ from elmo_bench.config import EncoderConfig, RunConfig
 from elmo_bench.encoders.find import find_encoder, plan_encoder
 from elmo_bench.encoders.protocol import FoundEncoder, PlannedEncoder
 from elmo_bench.records import TunedEncoder, read_content
-from elmo_bench.runs.finetuning import Finetuning, is_made, make
+from elmo_bench.runs.finetuning import Finetuning, find_start, is_made, make
 from elmo_bench.types import Log
 
 MODEL_PLUGIN = "elmo_bench.encoders.bilm.DirectoryBilm"
@@ -43,8 +43,10 @@ def plan_run_encoder(config: RunConfig, log: Log) -> PlannedEncoder | None:
         return planned
     finetuning = finetuning_of(config)
     corpus = finetuning.corpus(log)
-    if planned is None and is_made(finetuning, corpus):
-        return None
+    if planned is None:
+        if is_made(finetuning, corpus):
+            return None
+        find_start(finetuning, log)  # refuses an encoder that cannot be trained further
     base = planned.card if planned else find_encoder(config.encoder, config.paths, config.trainer, log).card
     directory = finetuning.directory(corpus)
     return PlannedEncoder(dataclasses.replace(base, name=directory.name, fingerprint=""), directory)

@@ -86,13 +86,10 @@ def is_made(finetuning: Finetuning, corpus: Corpus) -> bool:
 def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
     """Train until the end or a limit, unless that is done; gives the model's directory."""
     # Imported only to train: it brings PyTorch and Lightning along.
-    from elmo_bench.bilm.training.language_model import find_language_model
     from elmo_bench.bilm.training.pretraining import Pretraining, pretrain
     from elmo_bench.runs.environment import describe_environment
 
-    context = EncoderContext(finetuning.encoder.full_name, finetuning.paths, finetuning.trainer, log)
-    start = choose_plugin(finetuning.encoder, context).language_model(context)
-    options, _, _, vocabulary = find_language_model(start)
+    start, options, vocabulary = find_start(finetuning, log)
     target = finetuning.directory(corpus)
     config = PretrainConfig(
         bilm=complete_settings(finetuning.bilm, target.name, read_options(options), vocabulary),
@@ -113,6 +110,16 @@ def make(finetuning: Finetuning, corpus: Corpus, log: Log) -> Path:
         environment=describe_environment(),
     )
     return pretrain(run, log)
+
+
+def find_start(finetuning: Finetuning, log: Log) -> tuple[Path, Path, Path]:
+    """The model to start from, with its options and its vocabulary; an encoder that has none is refused."""
+    from elmo_bench.bilm.training.language_model import find_language_model
+
+    context = EncoderContext(finetuning.encoder.full_name, finetuning.paths, finetuning.trainer, log)
+    start = choose_plugin(finetuning.encoder, context).language_model(context)
+    options, _, _, vocabulary = find_language_model(start)
+    return start, options, vocabulary
 
 
 def contains(found: Any, wanted: Any) -> bool:

@@ -11,6 +11,7 @@ from elmo_bench.hashing import hash_value
 from elmo_bench.sweep.kinds import JobKind
 from elmo_bench.sweep.plan import Plan, Target, estimate_seconds
 from elmo_bench.sweep.printing import print_line, print_once
+from elmo_bench.task import AnyTask
 from elmo_bench.training.devices import check_devices, refuse_impossible
 from elmo_bench.training.memory import pause_collection
 from elmo_bench.types import BenchError
@@ -58,7 +59,7 @@ def locate_run(config: RunConfig) -> Target:
     if done:
         read_record(record)  # reports a damaged one
     else:
-        load_task(config.task)  # reports settings that do not fit
+        _check_text(config, load_task(config.task))  # reports settings that do not fit
         require_tracker(config.tracking)
     return Target(
         key=str(directory),
@@ -69,6 +70,18 @@ def locate_run(config: RunConfig) -> Target:
         published=is_published,
         lock=find_lock(directory),
     )
+
+
+def _check_text(config: RunConfig, task: AnyTask) -> None:
+    """Refuse documents of a corpus without any; only its files can tell."""
+    if config.elmo.where == "none" or config.encoder.context == "sentence":
+        return
+    from elmo_bench.runs.excerpts import check_documents
+    from elmo_bench.runs.preparation import find_corpus
+    from elmo_bench.runs.selection import read_examples
+
+    corpus = find_corpus(config, print_once)
+    check_documents(task, read_examples(task, corpus), config.encoder.context, corpus.name)
 
 
 def comment_seeds(plan: Plan) -> list[str]:

@@ -395,3 +395,23 @@ def test_pretraining_and_finetuning_are_planned(capsys: Output, world: Path, tmp
     assert launch_training("", ["-m", "finetune=ner,pos", "plan=yes", models, *places(tmp_path)]) == 0
     assert "2 runs: 0 done, 2 missing" in capsys.readouterr().out
     assert not (tmp_path / "models").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["task=sst5", "encoder.context=document"], "world (train) does not name its documents"),
+        (
+            ["task=pos", "encoder=words", "tuning=task"],
+            "has no softmax weights, so it cannot be trained further",
+        ),
+    ],
+)
+def test_a_plan_refuses_what_only_files_can_tell(
+    words: list[str], message: str, capsys: Output, world: Path, tmp_path: Path
+) -> None:
+    copy_cache(world, tmp_path)
+    (tmp_path / "vectors.txt").write_text("the 1 2\n")
+    own = [f"encoder.file={tmp_path / 'vectors.txt'}"] if "encoder=words" in words else []
+    assert launch_runs("", [*words, *own, "plan=true", *places(tmp_path)]) == 2
+    assert message in capsys.readouterr().err
