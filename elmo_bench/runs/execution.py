@@ -100,7 +100,7 @@ def _execute(config: RunConfig, prepared: Prepared, tracker: Tracker, log: Log) 
         scores = evaluate(module, config, prepared, material)
     seconds = {
         "gathering": gathered - started,
-        "fitting": trained - gathered,
+        "fitting": fitted.earlier_seconds + trained - gathered,
         "evaluating": time.perf_counter() - trained,
     }
     # `predict` and `ensemble` need the weights. The record is written last and marks the run as done; a run

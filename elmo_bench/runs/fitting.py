@@ -50,6 +50,7 @@ class Fit:
     stopped: StopReason
     slope: float | None  # slope of the last dev scores, per evaluation
     updates: int
+    earlier_seconds: float = 0.0  # of training in sessions before this one
 
 
 def fit(module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, plan: FitPlan) -> Fit:
@@ -77,6 +78,7 @@ def fit(module: TaskModule, training: TrainingBatches, dev: EvaluationBatches, p
         stopped="patience" if selection.is_exhausted() else "cap",
         slope=recent_slope([row["dev"] for row in selection.curve]),
         updates=trainer.global_step,
+        earlier_seconds=safekeeping.earlier_seconds,
     )
 
 
@@ -267,8 +269,15 @@ class Safekeeping(pl.Callback):
     def __init__(self, checkpoints: CheckpointDirectory, seconds: float) -> None:
         self._checkpoints = checkpoints
         self._seconds = seconds
-        self._saved = time.monotonic()
+        self._started = self._saved = time.monotonic()
         self._stop = StopRequest()
+        self.earlier_seconds = 0.0
+
+    def state_dict(self) -> dict[str, Any]:
+        return {"seconds": self.earlier_seconds + time.monotonic() - self._started}
+
+    def load_state_dict(self, state_dict: dict[str, Any]) -> None:
+        self.earlier_seconds = state_dict["seconds"]
 
     def on_train_start(self, trainer: pl.Trainer, pl_module: pl.LightningModule) -> None:
         self._stop.listen()

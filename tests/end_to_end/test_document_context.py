@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ from elmo_bench.cli.main import main
 from elmo_bench.conditions import describe_condition
 from elmo_bench.config import RunConfig
 from elmo_bench.records import read_record
+from elmo_bench.runs import fitting
 from elmo_bench.runs.execution import run_job
 from elmo_bench.sources import prepare
 from elmo_bench.types import InterruptedRunError, UsageError
@@ -71,18 +73,26 @@ def test_a_store_that_computes_gives_the_same(run: Path, root: Path) -> None:
     assert results_of(again) == results_of(run)
 
 
-def test_it_is_resumed(run: Path, root: Path) -> None:
+def test_it_is_resumed_and_its_time_is_that_of_all_sessions(
+    run: Path, root: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     config = configured(root, *RUN, "encoder.context=document", runs="stopped")
+    hours: list[float] = []  # that pass in the first epoch
+    monkeypatch.setattr(fitting.time, "monotonic", lambda: time.perf_counter() + 3600 * sum(hours))
 
     def stop(message: str) -> None:
-        if message.startswith("epoch") and message.split()[1] == "2":
+        if message.startswith("epoch") and not hours:
+            hours.append(5)
+        elif message.startswith("epoch"):
             raise InterruptedRunError("stopped")
 
     said: list[str] = []
     with pytest.raises(InterruptedRunError):
         run_job(config, stop)
-    assert results_of(run_job(config, said.append).directory) == results_of(run)
+    resumed = run_job(config, said.append)
+    assert results_of(resumed.directory) == results_of(run)
     assert any("resuming from" in message for message in said)
+    assert 5 * 3600 < resumed.record.seconds["fitting"] < 6 * 3600
 
 
 def test_a_file_is_predicted_with_its_documents_or_not_at_all(
