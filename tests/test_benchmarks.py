@@ -8,8 +8,6 @@ import sys
 import time
 from pathlib import Path
 
-import pytest
-
 from benchmarks.run import PARTS, Ledger, describe, summarise
 from tests.conftest import PROJECT
 from tests.support.processes import places
@@ -28,7 +26,7 @@ def test_an_inner_part_does_not_count_for_the_outer_one() -> None:
     wall = {part: seconds[0] for part, seconds in ledger.seconds.items()}
     assert 0.02 <= wall["forward"] <= elapsed - 0.05
     assert wall["decoding"] >= 0.05
-    assert sum(wall.values()) == pytest.approx(elapsed, abs=0.02)
+    assert 0.07 <= sum(wall.values()) <= elapsed
 
 
 def test_a_run_is_measured_from_its_imports_to_its_record(tmp_path: Path) -> None:
