@@ -173,9 +173,9 @@ class Fitting:
         torch.manual_seed(0)
         work, task = self.work, self.work["task"]
         config, tensors = project("elmo_bench.config"), project("elmo_bench.tensors")
-        vocabulary, vectors = project("elmo_bench.data.vocabulary"), project("elmo_bench.data.vectors")
+        vocabulary = project("elmo_bench.data.vocabulary")
         named = {name: vocabulary.Vocabulary(tuple(items)) for name, items in work["named"].items()}
-        vocabularies = vocabulary.Vocabularies(make(vectors.WordTable, work["words"]), named)
+        vocabularies = vocabulary.Vocabularies(make(vocabulary.WordTable, work["words"]), named)
         elmo = make(config.ElmoConfig, work["elmo"])
         injections = project("elmo_bench.encoders.injection").Injection
         takes_count = "layer_count" in signature(injections).parameters  # commit c0ab718 did

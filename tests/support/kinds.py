@@ -87,6 +87,14 @@ def _of_vectors(scenario: str, *names: str) -> dict[tuple[str, str], str]:
 
 
 KINDS: dict[tuple[str, str], str] = {
+    **{
+        (scenario, "cache/examples/#"): "elmo_bench.runs.kept_examples.read_split_once"
+        for scenario in ("run", "tracking", "fine-tuning", "hub")
+    },
+    **{
+        (scenario, "cache/cards/#"): "elmo_bench.encoders.cards.keep_card"
+        for scenario in ("embedding otherwise", "embedding with a transformer")
+    },
     ("neighbours", "cache/world/v#/*"): "elmo_bench.sources.corpora.generate_world.write",
     ("neighbours", "cache/world/v#/SHA256SUMS"): "elmo_bench.sources.corpora.generate_world",
     ("neighbours", "records/neighbours/the-#.json"): "elmo_bench.cli.neighbours.run",
@@ -173,8 +181,8 @@ KINDS: dict[tuple[str, str], str] = {
     ("hub", "cache/hub/snli/#/*"): "elmo_bench.sources.hub.fetch.write",
     ("hub", "cache/hub/snli/#/SHA256SUMS"): "elmo_bench.sources.hub.fetch",
     ("scale", "cache/scale/*"): "elmo_bench.runs.scale.measure_numbering",
-    ("scale", "cache/scale/#/encoded/SHA256SUMS"): "elmo_bench.runs.scale.measure_numbering",
-    ("scale", "cache/scale/timed/SHA256SUMS"): "elmo_bench.runs.scale.measure_numbering",
+    ("scale", "cache/scale/scale/#/encoded/SHA256SUMS"): "elmo_bench.runs.scale.measure_numbering",
+    ("scale", "cache/scale/scale/timed/SHA256SUMS"): "elmo_bench.runs.scale.measure_numbering",
 }
 """By scenario and path, as `kind_of_file` spells it: who writes it."""
 
