@@ -8,7 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
-from elmo_bench.cli.overrides import split_overrides
+from elmo_bench.cli.overrides import options_with_values, split_overrides
 from elmo_bench.commands import name_commands
 from elmo_bench.config import nearest
 from elmo_bench.directories import add_directory
@@ -121,7 +121,7 @@ def read_arguments(parser: argparse.ArgumentParser, words: list[str]) -> argpars
     if parser.get_default("overrides") is None:
         arguments = parser.parse_args(words)
     else:
-        overrides, others = split_overrides(words)
+        overrides, others = split_overrides(words, options_with_values(parser))
         arguments = parser.parse_args(others)
         arguments.overrides = overrides
     for directory in arguments.config_dir:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import argparse
 import re
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
+from itertools import pairwise
 from pathlib import Path
 
 from elmo_bench.config import PathsConfig
@@ -26,10 +27,28 @@ def take_overrides(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def split_overrides(words: Sequence[str]) -> tuple[list[str], list[str]]:
-    """Split a command line into overrides and other arguments; an existing file is not an override."""
-    chosen = [word for word in words if OVERRIDE.match(word) and not Path(word).exists()]
-    return chosen, [word for word in words if word not in chosen]
+def split_overrides(words: Sequence[str], valued: Collection[str] = ()) -> tuple[list[str], list[str]]:
+    """Split a command line into overrides and other arguments.
+
+    An existing file is no override, nor is the value of an option: `valued` are the options that take one.
+    """
+    chosen: list[str] = []
+    others: list[str] = []
+    for before, word in pairwise(["", *words]):
+        is_override = OVERRIDE.match(word) and before not in valued and not Path(word).exists()
+        (chosen if is_override else others).append(word)
+    return chosen, others
+
+
+def options_with_values(parser: argparse.ArgumentParser) -> set[str]:
+    """The options after which a value must follow."""
+    without = (0, "?", "*")
+    return {
+        option
+        for action in parser._actions
+        if action.nargs not in without
+        for option in action.option_strings
+    }
 
 
 def read_paths(arguments: argparse.Namespace) -> PathsConfig:

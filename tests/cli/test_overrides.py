@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import argparse
 from pathlib import Path
 
 import pytest
 
 from elmo_bench.cli.main import main
-from elmo_bench.cli.overrides import split_overrides
+from elmo_bench.cli.overrides import options_with_values, split_overrides
 from tests.support.report_records import ELMO, make_record, publish
 
 
@@ -53,6 +54,18 @@ def test_an_override_is_told_from_other_words(tmp_path: Path, monkeypatch: pytes
     assert split_overrides(words) == (
         ["paths.data=x", "+limit=3", "~debug"],
         ["ner", "--json", "a=b", "--output=c=d", "1 = 2", "x/y"],
+    )
+
+
+def test_the_value_of_an_option_is_no_override() -> None:
+    parser = argparse.ArgumentParser()
+    parser.add_argument("--output", "-o")
+    parser.add_argument("--json", action="store_true")
+    parser.add_argument("--word", nargs="*")
+    words = ["--output", "seed=1.jsonl", "--json", "seed=2", "--word", "seed=3", "-o", "seed=4"]
+    assert split_overrides(words, options_with_values(parser)) == (
+        ["seed=2", "seed=3"],
+        ["--output", "seed=1.jsonl", "--json", "--word", "-o", "seed=4"],
     )
 
 
