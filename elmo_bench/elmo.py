@@ -63,15 +63,17 @@ class FrozenEncoder:
         `layer_norm` first normalises every layer to mean 0 and variance 1 over all tokens of this call.
         """
         count = self.encoder.layer_count
-        shares = (
-            np.full(count, 1.0 / count, np.float32) if weights is None else np.asarray(weights, np.float32)
-        )
+        try:
+            shares = np.full(count, 1 / count) if weights is None else np.asarray(weights, np.float64)
+        except (TypeError, ValueError):  # of no numbers
+            shares = np.empty(0)
         if shares.shape != (count,):
             raise UsageError(f"weights: expected {count} numbers, one per layer, got {weights}")
         embedded = self.embed(sentences)
         if layer_norm and embedded:
             embedded = _normalise_together(embedded)
-        return [np.tensordot(np.float32(gamma) * shares, layers, axes=1) for layers in embedded]
+        factors = np.float32(gamma) * shares.astype(np.float32)
+        return [np.tensordot(factors, layers, axes=1) for layers in embedded]
 
 
 class Elmo(FrozenEncoder):

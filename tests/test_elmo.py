@@ -7,6 +7,7 @@ import subprocess
 import sys
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Any
 
 import h5py
 import numpy as np
@@ -63,8 +64,10 @@ def test_mix_follows_the_formula(model: Path) -> None:
         expected = 2.0 * sum(share * layer for share, layer in zip(shares, of_sentence, strict=True))
         assert mixed.shape == expected.shape
         assert np.abs(mixed - expected).max(initial=0) < 1e-6
-    with pytest.raises(UsageError, match="expected 3 numbers"):
-        elmo.mix(SENTENCES, (1.0, 2.0))
+    wrong: list[Any] = [(1.0, 2.0), ("a", "b", "c"), 1.0, {"layer": 1}]
+    for weights in wrong:
+        with pytest.raises(UsageError, match="expected 3 numbers"):
+            elmo.mix(SENTENCES, weights)
 
 
 def test_mix_normalises_layers_over_all_tokens_of_the_call(model: Path) -> None:
