@@ -15,7 +15,8 @@ import pytest
 import torch
 from torch import Tensor, nn
 
-from elmo_bench.encoders.cove import Cove, CoveEncoder, read_checkpoint, read_layers
+from elmo_bench.encoders.cove import Cove
+from elmo_bench.encoders.cove.lstm import CoveEncoder, read_checkpoint, read_layers
 from elmo_bench.encoders.protocol import EncoderContext
 from elmo_bench.testing import check_encoder
 from elmo_bench.testing.encoders import temporary_context, unusual_sentences

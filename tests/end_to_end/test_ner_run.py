@@ -12,6 +12,7 @@ from elmo_bench.plugins import load_task
 from elmo_bench.records import read_counts, read_record
 from tests.support.composition import run_config
 from tests.support.processes import finish, finish_python, places, slow_imports
+from tests.support.scenarios import bring_vectors
 from tests.support.tiny_transformers import save_tiny
 
 TINY = (
@@ -61,16 +62,19 @@ def test_a_finished_run_is_recognised_without_slow_imports(root: Path) -> None:
     assert imported == []
 
 
-@pytest.mark.parametrize("encoder", ["words", "transformer", "untrained transformer"])
+@pytest.mark.parametrize("encoder", ["words", "cove", "transformer", "untrained transformer"])
 def test_a_finished_run_with_another_encoder_is_recognised_without_slow_imports(
     encoder: str, root: Path, tmp_path: Path
 ) -> None:
-    if encoder == "words":
-        (tmp_path / "vectors.txt").write_text("the 1 2\nin 3 4\n")
-        chosen = ["encoder=words", f"encoder.file={tmp_path / 'vectors.txt'}"]
-    else:
-        chosen = ["encoder=transformer", f"encoder.model={save_tiny(tmp_path / 'bert', 'bert')}"]
-        chosen += ["encoder.untrained=true"] if encoder.startswith("untrained") else []
+    bring_vectors(tmp_path)
+    model = f"encoder.model={save_tiny(tmp_path / 'bert', 'bert')}"
+    vectors = tmp_path / "vectors.txt"
+    chosen = {
+        "words": ["encoder=words", f"encoder.file={vectors}"],
+        "cove": ["encoder=cove", f"encoder.weights={tmp_path / 'cove.pth'}", f"encoder.vectors={vectors}"],
+        "transformer": ["encoder=transformer", model],
+        "untrained transformer": ["encoder=transformer", model, "encoder.untrained=true"],
+    }[encoder]
     command = ["task=ner", *chosen, *TINY[1:], *places(root, runs=tmp_path)]
     code, _, errors = finish(*command)
     assert code == 0, errors

@@ -18,16 +18,12 @@ from typing import Any
 
 import numpy as np
 import torch
-from pydantic.dataclasses import dataclass
 from torch import Tensor, nn
 from torch.nn.utils.rnn import PackedSequence, pack_sequence, unpack_sequence
 
-from elmo_bench.data.mapped_vectors import MappedVectors, map_vectors
-from elmo_bench.data.vectors import read_dimension
-from elmo_bench.encoders.protocol import EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder, Layers
-from elmo_bench.hashing import hash_files
-from elmo_bench.tensors import check_device
-from elmo_bench.types import DataError, DataMissingError, UsageError, Words
+from elmo_bench.data.mapped_vectors import MappedVectors
+from elmo_bench.encoders.protocol import EncoderCard, Layers
+from elmo_bench.types import DataError, Words
 
 LAYERS = 2
 SENTENCES_AT_ONCE = 64
@@ -35,45 +31,6 @@ TOKENS_AT_ONCE = 16_384
 ARRAYS = ("weight_ih", "weight_hh", "bias_ih", "bias_hh")
 DIRECTIONS = ("", "_reverse")
 PREFIX = re.compile(r"^rnn\.")  # in checkpoints of a module that holds the LSTM; the published file has none
-
-
-@dataclass(frozen=True, kw_only=True)
-class Cove(EncoderPlugin):
-    """`encoder=cove encoder.weights=FILE encoder.vectors=FILE`."""
-
-    weights: Path
-    vectors: Path
-    lower_case: bool
-    get: dict[str, str]  # how to obtain a file, by its setting
-
-    def find(self, context: EncoderContext) -> FoundEncoder:
-        for key, path in (("weights", self.weights), ("vectors", self.vectors)):
-            if not path.is_file():
-                remedy = f". To get it: {self.get[key]}" if key in self.get else ""
-                raise DataMissingError(f"{path}: no such file (encoder.{key}){remedy}")
-        layers = read_layers(self.weights)
-        dim = read_dimension(self.vectors)
-        if dim != layers[0].input_size:
-            raise UsageError(
-                f"{self.vectors}: the weights read vectors of {layers[0].input_size} dimensions, these have "
-                f"{dim} (encoder.vectors); expected glove.840B.300d.txt"
-            )
-        card = EncoderCard(
-            name=context.name,
-            fingerprint=self.make_fingerprint(
-                "cove 1", hash_files([self.weights, self.vectors]), without={"weights", "vectors", "get"}
-            ),
-            layer_count=len(layers),
-            dim=2 * layers[0].hidden_size,
-            parameters=sum(weight.numel() for layer in layers for weight in layer.parameters()),
-        )
-
-        def load() -> CoveEncoder:
-            device = check_device(context.device, "encoder.device")
-            vectors = map_vectors(self.vectors, context.paths.cache, context.log)
-            return CoveEncoder(card, [layer.to(device) for layer in layers], vectors, self.lower_case)
-
-        return FoundEncoder(card, load)
 
 
 class CoveEncoder:
