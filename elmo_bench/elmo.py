@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from pathlib import Path
-from typing import get_args
+from typing import Any, get_args
 
 import numpy as np
 import torch
@@ -63,11 +63,8 @@ class FrozenEncoder:
         `layer_norm` first normalises every layer to mean 0 and variance 1 over all tokens of this call.
         """
         count = self.encoder.layer_count
-        try:
-            shares = np.full(count, 1 / count) if weights is None else np.asarray(weights, np.float64)
-        except (TypeError, ValueError):  # of no numbers
-            shares = np.empty(0)
-        if shares.shape != (count,):
+        shares = np.full(count, 1 / count) if weights is None else _as_numbers(weights)
+        if shares.shape != (count,) or shares.dtype.kind not in "biuf" or not np.isfinite(shares).all():
             raise UsageError(f"weights: expected {count} numbers, one per layer, got {weights}")
         embedded = self.embed(sentences)
         if layer_norm and embedded:
@@ -113,6 +110,14 @@ def _hint(text: str, what: str) -> str:
         f"{what} {shown!r}; give a list of token lists, such as [{list(tokenise(shown))!r}]; "
         "elmo_bench.tokenise(TEXT) splits raw text into the tokens of a sentence"
     )
+
+
+def _as_numbers(weights: Any) -> NDArray[Any]:
+    """An array of what was given: numbers, an array, or weights that PyTorch has learnt."""
+    try:
+        return np.asarray(weights.detach().cpu() if hasattr(weights, "detach") else weights)
+    except ValueError:  # rows of several lengths
+        return np.empty(0)
 
 
 def _normalise_together(embedded: list[Floats]) -> list[Floats]:

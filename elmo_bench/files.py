@@ -86,10 +86,13 @@ def write_kept(path: Path, content: bytes) -> None:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """What `write_kept` wrote; None if it is not there or damaged, so that the caller computes it again."""
+    """What `write_kept` wrote; None if it is not there, damaged or not ours: compute it again."""
     if not is_plain_file(path):
         return None
-    kept = path.read_bytes()
+    try:
+        kept = path.read_bytes()
+    except OSError:
+        return None
     digest, content = kept[:DIGEST_BYTES], kept[DIGEST_BYTES:]
     return content if digest == hashlib.sha256(content).digest() else None
 

@@ -64,7 +64,17 @@ def test_mix_follows_the_formula(model: Path) -> None:
         expected = 2.0 * sum(share * layer for share, layer in zip(shares, of_sentence, strict=True))
         assert mixed.shape == expected.shape
         assert np.abs(mixed - expected).max(initial=0) < 1e-6
-    wrong: list[Any] = [(1.0, 2.0), ("a", "b", "c"), 1.0, {"layer": 1}]
+    learnt: Any = torch.nn.Parameter(torch.tensor(shares))
+    assert np.allclose(elmo.mix(SENTENCES, learnt)[0], elmo.mix(SENTENCES, shares)[0])
+    wrong: list[Any] = [
+        (1.0, 2.0),
+        ("a", "b", "c"),
+        1.0,
+        {"layer": 1},
+        [None, 1, 0],
+        [1j, 0, 0],
+        [10**400, 0, 0],
+    ]
     for weights in wrong:
         with pytest.raises(UsageError, match="expected 3 numbers"):
             elmo.mix(SENTENCES, weights)

@@ -35,20 +35,26 @@ def split_overrides(words: Sequence[str], valued: Collection[str] = ()) -> tuple
     chosen: list[str] = []
     others: list[str] = []
     for before, word in pairwise(["", *words]):
-        is_override = OVERRIDE.match(word) and before not in valued and not Path(word).exists()
+        is_value = any(option == before or is_short_for(before, option) for option in valued)
+        is_override = OVERRIDE.match(word) and not is_value and not Path(word).exists()
         (chosen if is_override else others).append(word)
     return chosen, others
 
 
 def options_with_values(parser: argparse.ArgumentParser) -> set[str]:
     """The options after which a value must follow."""
-    without = (0, "?", "*")
-    return {
-        option
-        for action in parser._actions
-        if action.nargs not in without
-        for option in action.option_strings
-    }
+    found: set[str] = set()
+    for action in parser._actions:
+        if isinstance(action, argparse._SubParsersAction):
+            found.update(*map(options_with_values, action.choices.values()))
+        elif action.nargs not in (0, "?", "*"):
+            found.update(action.option_strings)
+    return found
+
+
+def is_short_for(word: str, option: str) -> bool:
+    """Whether argparse may read a word as the beginning of a long option."""
+    return len(word) > len("--") and word.startswith("--") and option.startswith(word)
 
 
 def read_paths(arguments: argparse.Namespace) -> PathsConfig:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import hashlib
 import json
 from collections.abc import Sequence
+from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -36,14 +37,17 @@ class WordVectors(EncoderPlugin):
                 f"{self.file}: no such file (encoder.file); expected GloVe-like word vectors"
             )
 
+        @cache  # one table for the card and for all splits
         def load() -> WordEncoder:
             from elmo_bench.data.word_table import word_table
 
             vectors = read_vectors_once(self.file, context.paths.cache / "vectors", context.log)
             return WordEncoder(word_table("file", vectors, (), 0, seed=0, trainable=False))
 
-        content = [ALGORITHM, VECTORS_VERSION, hash_file_once(self.file)]
-        return FoundEncoder(keep_card(context, content, lambda: load().card(context.name)), load)
+        def name_content() -> list[object]:
+            return [ALGORITHM, VECTORS_VERSION, hash_file_once(self.file)]
+
+        return FoundEncoder(keep_card(context, name_content, lambda: load().card(context.name)), load)
 
 
 class WordEncoder:

@@ -62,10 +62,13 @@ def test_the_value_of_an_option_is_no_override() -> None:
     parser.add_argument("--output", "-o")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--word", nargs="*")
+    cleaning = parser.add_subparsers().add_parser("clean")
+    cleaning.add_argument("--encoder")
     words = ["--output", "seed=1.jsonl", "--json", "seed=2", "--word", "seed=3", "-o", "seed=4"]
+    words += ["--out", "seed=5", "clean", "--encoder", "a=b", "--", "seed=6"]
     assert split_overrides(words, options_with_values(parser)) == (
-        ["seed=2", "seed=3"],
-        ["--output", "seed=1.jsonl", "--json", "--word", "-o", "seed=4"],
+        ["seed=2", "seed=3", "seed=6"],
+        [word for word in words if word not in ("seed=2", "seed=3", "seed=6")],
     )
 
 

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import io
 import os
 import pickle
+import pickletools
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +15,8 @@ from elmo_bench import sources
 from elmo_bench.files import read_kept, write_kept
 from elmo_bench.plugins import load_task
 from elmo_bench.runs import kept_examples
-from elmo_bench.runs.kept_examples import EXAMPLES, SplitReading, read_split_once
+from elmo_bench.runs.kept_examples import EXAMPLES, HEAD, SplitReading, load_examples, read_split_once
+from elmo_bench.tasks.ner import NerTask
 from elmo_bench.testing import check_task
 from elmo_bench.types import SplitFiles
 from tests.support.composition import TASKS, make_task, run_config
@@ -34,7 +37,7 @@ class Door:
     def read(self, task: Any = NER) -> SplitReading:
         def parse() -> SplitReading:
             self.parsed += 1
-            return SplitReading(list(task.read(self.files)), {"blank lines": 2})
+            return SplitReading(list(NER.read(self.files)), {"blank lines": 2})
 
         return read_split_once(task, self.files, self.cache, parse)
 
@@ -91,10 +94,53 @@ def test_other_content_and_other_settings_are_read_anew(door: Door) -> None:
     door.read()
     door.files.paths[0].write_text(TEXT + TEXT)
     assert len(door.read().examples) == 4
-    (path,) = (door.cache / EXAMPLES).iterdir()  # replaced, not added
+    assert door.kept.is_file()  # the only one: replaced, not added
+    assert door.read(make_task("pos", tags="upos")) is not door.read(make_task("pos", tags="xpos"))
+    assert door.parsed == 4
+    assert len(list((door.cache / EXAMPLES).iterdir())) == 3
+
+
+@pytest.mark.parametrize("task", TASKS)
+def test_no_reader_asks_for_the_settings_of_the_head(task: str, world: Path) -> None:
+    config = run_config(f"task={task}", root=world)
+    files = sources.prepare(config.task, config.data, config.paths, print).files["dev"]
+    plugin = load_task(config.task)
+    object.__setattr__(plugin, HEAD, None)
+    assert list(plugin.read(files))
+
+
+def test_another_head_reads_what_is_kept(door: Door) -> None:
+    door.read()
     door.read(make_task("ner", head={"dropout": 0.25}))
+    assert door.parsed == 1
+
+
+def test_code_that_is_younger_than_the_process_keeps_nothing(
+    door: Door, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    kept_examples.digest_code.cache_clear()
+    monkeypatch.setattr(kept_examples, "STARTED", 0.0)
+    door.read()
+    assert door.read() == door.read()
     assert door.parsed == 3
-    assert path in (door.cache / EXAMPLES).iterdir()
+    kept_examples.digest_code.cache_clear()
+
+
+def test_what_cannot_be_written_is_not_kept(door: Door) -> None:
+    unusual = SplitReading([{"a set"}], {})  # type: ignore[list-item]
+    for _ in range(2):
+        assert read_split_once(NER, door.files, door.cache, lambda: unusual) is unusual
+
+
+def test_a_file_that_may_not_be_read_is_parsed(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:
+    whole = door.read()
+
+    def refuse(path: Path) -> bytes:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "read_bytes", refuse)
+    assert door.read() == whole
+    assert door.parsed == 2
 
 
 def test_a_file_that_changes_while_it_is_read_is_not_kept(door: Door) -> None:
@@ -138,7 +184,25 @@ def test_a_changed_bit_is_noticed(door: Door, position: int) -> None:
     assert door.parsed == 2
 
 
-class Hostile:
+class Named:
+    """Written as a persistent name, as kept examples write an instance."""
+
+    def __init__(self, *key: Any) -> None:
+        self.key = key
+
+
+class Pickler(pickle.Pickler):
+    def persistent_id(self, value: Any) -> Any:
+        return value.key if isinstance(value, Named) else None
+
+
+def named(module: str, name: str, state: Any = None) -> bytes:
+    buffer = io.BytesIO()
+    Pickler(buffer, protocol=5).dump(([Named(module, name, 0, state or {})], {}))
+    return buffer.getvalue()
+
+
+class Called:
     """Names a function that runs when it is unpickled."""
 
     def __init__(self, function: Any, *arguments: Any) -> None:
@@ -148,22 +212,43 @@ class Hostile:
         return self.call
 
 
-@pytest.mark.parametrize("door_into", ["a function", "a class of the task's imports", "an attribute"])
-def test_a_file_with_the_right_hash_can_run_nothing(door_into: str, door: Door, tmp_path: Path) -> None:
-    whole, sentinel = door.read(), tmp_path / "sentinel"
-    content = read_kept(door.kept)
-    assert content is not None
-    hostile = {
-        "a function": pickle.dumps(Hostile(os.system, f"touch {sentinel}")),
-        "a class of the task's imports": b"celmo_bench.tasks.ner\nVocabularies\n(tR.",
-        "an attribute": b"\x80\x04\x8c\x14elmo_bench.tasks.ner\x8c\x15NerTask.read.__code__\x93.",
-    }[door_into]
-    write_kept(door.kept, content[:64] + hostile)
+HOSTILE = {
+    "a function": pickle.dumps(Called(os.system, "touch sentinel")),
+    "a constructor": b"celmo_bench.tasks.ner\nNerExample\n(tR.",
+    "a change of a class": (
+        b"\x80\x04\x8c\x14elmo_bench.tasks.ner\x8c\x07NerTask\x93N}\x8c\x07versionKcs\x86b."
+    ),
+    "a class from elsewhere": named("subprocess", "Popen", {"args": "touch sentinel"}),
+    "a function of the readers": named("elmo_bench.data.tags", "chunks_of"),
+    "a class that a task imports": named("elmo_bench.tasks.ner", "Vocabularies"),
+    "a method of a class": named("elmo_bench.tasks.ner", "NerTask.read"),
+}
+
+
+@pytest.mark.parametrize("content", HOSTILE)
+def test_a_file_with_the_right_hash_can_run_and_change_nothing(
+    content: str, door: Door, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    before, whole = dict(vars(NerTask)), door.read()
+    head = (read_kept(door.kept) or b"")[:64]
+    write_kept(door.kept, head + HOSTILE[content])
     assert door.read() == whole
     assert door.parsed == 2
-    assert not sentinel.exists()
-    with pytest.raises(pickle.UnpicklingError, match="is no part of an example"):
-        kept_examples.load_examples(hostile, "elmo_bench.tasks.ner")
+    assert not Path("sentinel").exists()
+    assert dict(vars(NerTask)) == before
+    with pytest.raises(pickle.UnpicklingError, match=r"nothing that could be called|no part of an example"):
+        load_examples(HOSTILE[content])
+
+
+def test_no_example_names_anything_that_could_be_called(door: Door) -> None:
+    door.read()
+    content = (read_kept(door.kept) or b"")[64:]
+    assert {code.name for code, _, _ in pickletools.genops(content)} & {
+        "GLOBAL",
+        "STACK_GLOBAL",
+        "INST",
+    } == set()
 
 
 def test_a_task_from_outside_is_read_every_time(door: Door, monkeypatch: pytest.MonkeyPatch) -> None:

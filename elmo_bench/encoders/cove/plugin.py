@@ -31,12 +31,15 @@ class Cove(EncoderPlugin):
             if not path.is_file():
                 remedy = f". To get it: {self.get[key]}" if key in self.get else ""
                 raise DataMissingError(f"{path}: no such file (encoder.{key}){remedy}")
-        content = hash_files([self.weights, self.vectors])
-        fingerprint = self.make_fingerprint(ALGORITHM, content, without={"weights", "vectors", "get"})
-        card = keep_card(context, fingerprint, lambda: self.describe(context.name, fingerprint))
+        card = keep_card(context, self.fingerprint, lambda: self.describe(context.name))
         return FoundEncoder(card, lambda: self.load(card, context))
 
-    def describe(self, name: str, fingerprint: str) -> EncoderCard:
+    def fingerprint(self) -> str:
+        """The fingerprint of the files as they are now."""
+        content = hash_files([self.weights, self.vectors])
+        return self.make_fingerprint(ALGORITHM, content, without={"weights", "vectors", "get"})
+
+    def describe(self, name: str) -> EncoderCard:
         """The card, by the sizes of the weights; vectors of another size are refused."""
         from elmo_bench.encoders.cove.lstm import read_layers
 
@@ -49,7 +52,7 @@ class Cove(EncoderPlugin):
             )
         return EncoderCard(
             name=name,
-            fingerprint=fingerprint,
+            fingerprint=self.fingerprint(),
             layer_count=len(layers),
             dim=2 * layers[0].hidden_size,
             parameters=sum(weight.numel() for layer in layers for weight in layer.parameters()),

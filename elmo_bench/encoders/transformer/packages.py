@@ -8,15 +8,21 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any, Literal
 
-from elmo_bench.extras import import_extra
+from elmo_bench.extras import import_extra, require_extra
 
 Package = Literal["transformers", "tokenizers", "huggingface_hub"]
+PURPOSE = "this encoder"
 LOGGERS = ("transformers", "huggingface_hub")
 
 
 def import_package(name: Package) -> Any:
     """A package of the extra."""
-    return import_extra(name, "this encoder")
+    return import_extra(name, PURPOSE)
+
+
+def require_packages() -> None:
+    """Refuse an encoder whose package is not installed; nothing is imported."""
+    require_extra("transformers", PURPOSE)
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from pydantic import Field
 from pydantic.dataclasses import dataclass
 
 from elmo_bench.bilm.identity import Precision
-from elmo_bench.encoders.cards import keep_card
+from elmo_bench.encoders.cards import keep_card, refuse_changed
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, EncoderContext, EncoderPlugin, FoundEncoder
 from elmo_bench.encoders.transformer.files import (
     CONFIG,
@@ -20,7 +20,7 @@ from elmo_bench.encoders.transformer.files import (
     read_files,
 )
 from elmo_bench.encoders.transformer.hub import find_files
-from elmo_bench.encoders.transformer.packages import quiet
+from elmo_bench.encoders.transformer.packages import quiet, require_packages
 from elmo_bench.files import make_once
 from elmo_bench.hashing import hash_value
 
@@ -48,9 +48,8 @@ class Transformer(EncoderPlugin):
         return find_files(self.model, self.revision, self.local_files_only, context.log)
 
     def find(self, context: EncoderContext) -> FoundEncoder:
+        require_packages()
         files = self.files(context)
-        location = {"model", "revision", "local_files_only"}
-        fingerprint = self.make_fingerprint(ALGORITHM, *files.digests(), without=location)
 
         def describe() -> EncoderCard:
             from elmo_bench.encoders.transformer.loading import read_sizes
@@ -58,15 +57,20 @@ class Transformer(EncoderPlugin):
             sizes = read_sizes(files)
             return EncoderCard(
                 context.name,
-                fingerprint,
+                self.fingerprint(files),
                 sizes.layer_count,
                 sizes.dim,
                 parameters=sizes.parameters,
                 packages=("transformers", "tokenizers"),
             )
 
-        card = keep_card(context, fingerprint, describe)
+        card = keep_card(context, lambda: self.fingerprint(files), describe)
         return FoundEncoder(card, lambda: self.load(files, card, context.device))
+
+    def fingerprint(self, files: ModelFiles) -> str:
+        """The fingerprint of the files as they are now."""
+        location = {"model", "revision", "local_files_only"}
+        return self.make_fingerprint(ALGORITHM, *files.digests(), without=location)
 
     def load(self, files: ModelFiles, card: EncoderCard, device: str) -> Encoder:
         """The encoder of these files."""
@@ -81,6 +85,7 @@ class Transformer(EncoderPlugin):
         pieces = WordPieces(files)
         dtype = {"float32": torch.float32, "bfloat16": torch.bfloat16}[self.precision]
         model = load_model(files, dtype, target)
+        refuse_changed(card, self.fingerprint(files))
         return LoadedTransformer(card, model, pieces, self.pooling, self.window)
 
     def untrained(self, context: EncoderContext) -> EncoderPlugin:
