@@ -120,7 +120,6 @@ class _Reader(pickle.Unpickler):
     def __init__(self, file: io.BytesIO) -> None:
         super().__init__(file)
         self._made: dict[int, Any] = {}
-        self._kinds: dict[tuple[str, str], type] = {}
 
     def find_class(self, module: str, name: str) -> Any:
         raise pickle.UnpicklingError(f"{module}.{name}: kept examples name nothing that could be called")
@@ -129,9 +128,7 @@ class _Reader(pickle.Unpickler):
         if isinstance(key, int):
             return self._made[key]
         module, name, number, state = key
-        kind = self._kinds.get((module, name)) or self._kinds.setdefault(
-            (module, name), _find_kind(module, name)
-        )
+        kind = _find_kind(module, name)
         if isinstance(state, tuple):
             made: Any = tuple.__new__(kind, state)
         else:
@@ -150,6 +147,7 @@ def _state_of(value: Any) -> tuple[Any, ...] | dict[str, Any]:
     return dict(vars(value))
 
 
+@cache
 def _find_kind(module: str, name: str) -> type:
     if module.startswith(HOMES) or module == types.__name__:
         found = getattr(importlib.import_module(module), name, None)
