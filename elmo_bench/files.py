@@ -86,7 +86,7 @@ def write_kept(path: Path, content: bytes) -> None:
 
 
 def read_kept(path: Path) -> bytes | None:
-    """What `write_kept` wrote; None if it is not there, damaged or not ours: compute it again."""
+    """What `write_kept` wrote; None, to compute it again, if it is absent, damaged or unreadable."""
     if not is_plain_file(path):
         return None
     try:

@@ -33,7 +33,6 @@ def keep_card(
     card = describe()
     if name_content() == content:  # else somebody wrote to a file while it was read
         with suppress(OSError):  # a cache that cannot be written costs a second of the next run
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_kept(path, adapter.dump_json(card))
     return card
 

@@ -67,7 +67,6 @@ def read_split_once(
     reading = read()
     if hash_files(files.paths) == sha256:  # else somebody wrote to a file while it was read
         with suppress(Exception):  # what cannot be kept costs a second of the next run, and not this one
-            path.parent.mkdir(parents=True, exist_ok=True)
             write_kept(path, key + dump_examples(reading))
     return reading
 
@@ -86,7 +85,7 @@ def digest_code(module: str) -> str | None:
 
 
 def dump_examples(reading: SplitReading) -> bytes:
-    """Examples as bytes that name no function."""
+    """Examples as bytes that name no class and no function."""
     buffer = io.BytesIO()
     _Writer(buffer, protocol=5).dump((reading.examples, reading.left_out))
     return buffer.getvalue()
