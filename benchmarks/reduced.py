@@ -6,14 +6,15 @@ python -m benchmarks.reduced --size paper --tasks ner srl squad
 
 Each side runs in a process of its own and fits the same head on the same examples with Lightning, as a run
 does: batches read from a store, forward, backward, clipping, optimiser and callbacks. They take turns, a
-round each: some steps, then an evaluation. So foreign load hits all sides alike. Sides:
+round each: some steps, then an evaluation. So foreign load hits all sides alike. Every step counts, the first
+one too. Sides:
 
 before   the earlier commit, in a temporary work tree, with `bucket_by_length` as it had it
 same     this tree on the same batches
 now      this tree as conf/size has it, where that makes other batches
 
 Examples are real (data=open); ELMo is random, of the shape that the size is used with. Times are of the
-processor with one thread, else of the clock; ratios are taken inside a round. Work is counted on the earlier
+processor with one thread, else of the clock; they are means over all rounds. Work is counted on the earlier
 commit, and the limit is the rate of a large product on the same number of threads.
 """
 
@@ -25,7 +26,7 @@ import statistics
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import asdict, dataclass
 from pathlib import Path
@@ -33,7 +34,7 @@ from typing import Any
 
 import torch
 
-from benchmarks.timing import ratio, seconds_of
+from benchmarks.timing import seconds_of
 from elmo_bench.config import RunConfig, read_config
 from elmo_bench.data.batching import IndexedExample
 from elmo_bench.nn.products import multiply
@@ -142,6 +143,15 @@ class Round:
     parts: dict[str, float]  # of a step
     evaluation: float  # of one example
 
+    @property
+    def step(self) -> float:
+        return sum(self.parts.values())
+
+    @classmethod
+    def mean(cls, rounds: Sequence[Round]) -> Round:
+        parts = {part: statistics.mean(one.parts[part] for one in rounds) for part in rounds[0].parts}
+        return cls(parts, statistics.mean(one.evaluation for one in rounds))
+
 
 class Side:
     """A process that fits a head, one round at a time."""
@@ -186,18 +196,16 @@ class Measured:
 
 
 def measure(files: Mapping[str, Path], earlier: Path, rounds: int, threads: int) -> Measured:
-    """Let all sides take turns; the first round of each is not counted."""
+    """Let all sides take turns."""
     sides = {
         name: Side(earlier if name == "before" else PROJECT, work, threads) for name, work in files.items()
     }
     try:
         taken: dict[str, list[Round]] = {name: [] for name in sides}
         limits = []
-        for number in range(rounds + 1):
+        for _ in range(rounds):
             for name, side in sides.items():
-                done = side.round()
-                if number:
-                    taken[name].append(done)
+                taken[name].append(side.round())
             limits.append(measure_limit())
         return Measured(taken, sides["before"].flops, statistics.median(limits))
     finally:
@@ -213,23 +221,16 @@ def measure_limit() -> float:
 
 def report(task: str, measured: Measured) -> None:
     """Print ratios to the earlier commit, the share of the limit, and the parts of a step."""
-    before = measured.rounds["before"]
+    before = Round.mean(measured.rounds["before"])
     print(f"\n{task}: {measured.flops / 1e9:.2f} GFLOP per step, limit {measured.limit / 1e9:.0f} GFLOP/s")
     for name, rounds in measured.rounds.items():
-        steps = [sum(one.parts.values()) for one in rounds]
-        evaluations = [one.evaluation for one in rounds]
-        faster = 1 / ratio(steps, [sum(one.parts.values()) for one in before])
-        also = 1 / ratio(evaluations, [one.evaluation for one in before])
-        step = statistics.median(steps)
-        parts = {part: statistics.median(one.parts[part] for one in rounds) for part in rounds[0].parts}
-        share = 100 * measured.flops / step / measured.limit
-        evaluation = 1000 * statistics.median(evaluations)
-        print(f"  {name:7} step {1000 * step:7.1f} ms {faster:5.2f}x {share:3.0f} % of the limit   ", end="")
-        print(f"evaluation {evaluation:6.2f} ms/example {also:5.2f}x")
-        print(
-            "          " + "  ".join(f"{part} {1000 * seconds:.1f}" for part, seconds in parts.items()),
-            flush=True,
-        )
+        mean = Round.mean(rounds)
+        share = 100 * measured.flops / mean.step / measured.limit
+        print(f"  {name:7} step {1000 * mean.step:7.1f} ms {before.step / mean.step:5.2f}x ", end="")
+        print(f"{share:3.0f} % of the limit   evaluation {1000 * mean.evaluation:6.2f} ms/example ", end="")
+        print(f"{before.evaluation / mean.evaluation:5.2f}x")
+        parts = (f"{part} {1000 * seconds:.1f}" for part, seconds in mean.parts.items())
+        print("          " + "  ".join(parts), flush=True)
 
 
 if __name__ == "__main__":

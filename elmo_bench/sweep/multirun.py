@@ -7,6 +7,7 @@ import platform
 import sys
 import time
 from collections.abc import Sequence
+from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -40,9 +41,11 @@ from elmo_bench.sweep.outcomes import (
 )
 from elmo_bench.sweep.plan import Plan, Target, describe_plan, describe_sum, plan_jobs
 from elmo_bench.sweep.printing import print_line
+from elmo_bench.sweep.watching import watch
 from elmo_bench.types import InterruptedRunError
 
-IN_PROCESS = "BasicLauncher"
+IN_PROCESS = "BasicLauncher"  # jobs run in this process
+ON_CLUSTER = "SlurmLauncher"
 EXPERIMENT_CHOICE = "+experiment="
 
 
@@ -61,7 +64,7 @@ class Job:
         overrides, directory = list(hydra.overrides.task), Path(hydra.runtime.output_dir)
         chosen = [word.partition("=")[2] for word in overrides if word.startswith(EXPERIMENT_CHOICE)]
         join_sweep(directory.parent, chosen[-1] if chosen else None)
-        in_process, began = _is_in_process(hydra), time.monotonic()
+        in_process, began = _has_launcher(hydra, IN_PROCESS), time.monotonic()
         write_end(directory, JobEnd(overrides, 1, KILLED))  # until the job ends
         with outlive_output():
             end = guard(lambda: self._run(composed, None if in_process else hydra.job.num), overrides)
@@ -132,13 +135,15 @@ def _start(
         task_function=Job(kind, own_directories(), start),
         config=master,
     )
-    in_process = _is_in_process(master.hydra)
+    in_process = _has_launcher(master.hydra, IN_PROCESS)
+    on_cluster = _has_launcher(master.hydra, ON_CLUSTER)
 
     def launch(jobs: list[list[str]], first: int) -> None:
         # In this process a launcher keeps the configurations of all jobs that it is given at once.
         size = 1 if in_process else len(jobs)
-        for offset in range(0, len(jobs), size):
-            launcher.launch(jobs[offset : offset + size], initial_job_idx=first + offset)
+        with watch(start, directory, print_line) if on_cluster else nullcontext():
+            for offset in range(0, len(jobs), size):
+                launcher.launch(jobs[offset : offset + size], initial_job_idx=first + offset)
 
     try:
         launch_all(missing, directory, launch, lambda job: wait_for(targets[tuple(job)]))
@@ -160,9 +165,9 @@ def _settle(plan: Plan, directory: Path) -> None:
         write_end(directory / str(number), job.end())
 
 
-def _is_in_process(hydra: Any) -> bool:
-    """Whether the chosen launcher runs jobs in this process."""
-    return str(hydra.launcher._target_).endswith(IN_PROCESS)
+def _has_launcher(hydra: Any, name: str) -> bool:
+    """Whether the chosen launcher is the one of this name."""
+    return str(hydra.launcher._target_).endswith(name)
 
 
 def wait_for(target: Target | None) -> None:

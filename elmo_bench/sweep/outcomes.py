@@ -57,8 +57,7 @@ class SweepStart:
 
     def describe(self, sweep: Path) -> str:
         """How many jobs have ended, and when the others will have."""
-        ends = [end for directory in _job_directories(sweep) if (end := _read_end(directory))]
-        ended = [end for end in ends if end.error != KILLED and not end.is_busy]
+        ended = self.ended(sweep)
         failed = sum(end.exit_code != 0 for end in ended)
         text = f"{len(ended)} of {self.jobs} jobs ended" + (f", {failed} failed" if failed else "")
         seconds = self.estimate(ended)
@@ -67,6 +66,11 @@ class SweepStart:
         clock = time.strftime("%a %H:%M", time.localtime(time.time() + seconds))
         left = self.jobs - len(ended)
         return f"{text}; the other {left} take about {spell_time(seconds)}, until {clock}"
+
+    def ended(self, sweep: Path) -> list[JobEnd]:
+        """How the jobs ended that have ended by now."""
+        ends = [end for directory in _job_directories(sweep) if (end := _read_end(directory))]
+        return [end for end in ends if end.error != KILLED and not end.is_busy]
 
     def estimate(self, ended: list[JobEnd]) -> float | None:
         """How long the missing jobs still take; nothing if there are none, or nothing is known.
