@@ -66,10 +66,13 @@ class FrozenEncoder:
         shares = np.full(count, 1 / count) if weights is None else _as_numbers(weights)
         if shares.shape != (count,) or shares.dtype.kind not in "biuf" or not np.isfinite(shares).all():
             raise UsageError(f"weights: expected {count} numbers, one per layer, got {weights}")
+        scale = _as_numbers(gamma)
+        if scale.size != 1 or scale.dtype.kind not in "biuf" or not np.isfinite(scale).all():
+            raise UsageError(f"gamma: expected a number, got {gamma!r}")
         embedded = self.embed(sentences)
         if layer_norm and embedded:
             embedded = _normalise_together(embedded)
-        factors = np.float32(gamma) * shares.astype(np.float32)
+        factors = scale.astype(np.float32) * shares.astype(np.float32)
         return [np.tensordot(factors, layers, axes=1) for layers in embedded]
 
 
@@ -93,10 +96,14 @@ def check_sentences(sentences: Iterable[Sequence[str]]) -> list[Words]:
     """Sentences as tuples of tokens; raw strings are refused, because their letters would become tokens."""
     if isinstance(sentences, str):
         raise UsageError(f"expected a list of tokenised sentences, got {_hint(sentences, 'the string')}")
+    if not isinstance(sentences, Iterable):
+        raise UsageError(f"expected a list of tokenised sentences, got {sentences!r}")
     checked = []
     for index, words in enumerate(sentences):
         if isinstance(words, str):
             raise UsageError(f"expected tokens, got {_hint(words, f'sentence {index} as the string')}")
+        if not isinstance(words, Iterable):
+            raise UsageError(f"expected a list of tokens, got {words!r} as sentence {index}")
         for word in words:
             if not isinstance(word, str):
                 raise UsageError(f"expected tokens as strings, got {word!r} in sentence {index}")

@@ -8,6 +8,8 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from elmo_bench.config import EncodeConfig, nearest, read_config
 from elmo_bench.directories import add_directories
 from elmo_bench.elmo import FrozenEncoder
@@ -70,6 +72,8 @@ def find_composed(composer: Composer, words: Sequence[str], log: Log) -> FoundEn
 
 def name_encoder(composer: Composer, encoder: str | Path) -> list[str]:
     """The overrides for a name of conf/encoder, or for what lies at a path; names go before paths."""
+    if not isinstance(encoder, str | os.PathLike):
+        raise UsageError(f"expected the name of an encoder or a directory, got {encoder!r}")
     text = os.fspath(encoder)
     names = composer.choices("encoder")
     is_path = isinstance(encoder, Path) or os.sep in text
@@ -94,8 +98,8 @@ def choose_model(path: Path) -> list[str]:
             f"or with {TRANSFORMER_CONFIG} (a transformers model){_hint(path)}"
         )
     if is_bilm:
-        return ["encoder=model", f"encoder.directory={quote(str(path))}"]
-    return ["encoder=transformer", f"encoder.model={quote(str(directory))}"]
+        return ["encoder=model", f"encoder.directory={spell_text(str(path))}"]
+    return ["encoder=transformer", f"encoder.model={spell_text(str(directory))}"]
 
 
 def _hint(path: Path) -> str:
@@ -109,15 +113,25 @@ def _hint(path: Path) -> str:
 
 def spell_settings(settings: Mapping[str, Any]) -> list[str]:
     """Settings as overrides; the plug-in says which do not exist."""
-    return [f"++encoder.{key}={spell_value(value)}" for key, value in settings.items()]
+    try:
+        return [f"++encoder.{key}={spell_value(value)}" for key, value in settings.items()]
+    except TypeError as error:
+        raise UsageError(f"expected settings of numbers, texts and lists, got {settings} ({error})") from None
 
 
 def spell_value(value: Any) -> str:
     """A Python value in the grammar of overrides."""
+    if isinstance(value, np.generic):
+        value = value.item()
     if isinstance(value, Mapping):
         return "{" + ",".join(f"{key}:{spell_value(one)}" for key, one in value.items()) + "}"
     if isinstance(value, str | Path):
-        return quote(str(value))
+        return spell_text(str(value))
     if isinstance(value, Iterable):
         return "[" + ",".join(map(spell_value, value)) + "]"
     return json.dumps(value)  # a number, true, false or null
+
+
+def spell_text(text: str) -> str:
+    """A text in the grammar of overrides, in which ${...} would be the value of another key."""
+    return quote(text.replace("${", "\\${"))

@@ -105,6 +105,12 @@ def test_the_hint_for_a_raw_string_splits_it_as_the_public_tokeniser_does(model:
 def test_other_things_than_tokens_are_refused(model: Path) -> None:
     with pytest.raises(UsageError, match="got 3 in sentence 1"):
         Elmo.load(model).embed([["a"], ["b", 3]])  # type: ignore[list-item]
+    for wrong, message in ((None, "got None"), ([["a"], None], "got None as sentence 1")):
+        with pytest.raises(UsageError, match=message):
+            Elmo.load(model).embed(wrong)  # type: ignore[arg-type]
+    for gamma in ("x", float("nan"), [1.0, 2.0]):
+        with pytest.raises(UsageError, match="gamma: expected a number"):
+            Elmo.load(model).mix(SENTENCES, gamma=gamma)  # type: ignore[arg-type]
     with pytest.raises(UsageError, match="device=nowhere"):
         Elmo.load(model, device="nowhere")
     with pytest.raises(UsageError, match="precision='float16': expected one of float32, bfloat16"):

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -10,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 import torch
+from omegaconf import OmegaConf
 
 import elmo_bench
 from elmo_bench import Elmo, FrozenEncoder, directories, load_encoder
@@ -59,6 +61,15 @@ def test_settings_are_those_of_the_encoder(model: Path) -> None:
         load_encoder(model, precisoin="bfloat16")
     with pytest.raises(UsageError, match=r"encoder\.device=nowhere"):
         load_encoder(model, device="nowhere")
+    with pytest.raises(UsageError, match="expected settings of numbers, texts and lists"):
+        load_encoder(model, layers=object())
+    with pytest.raises(UsageError, match="expected the name of an encoder or a directory, got None"):
+        load_encoder(None)  # type: ignore[arg-type]
+
+
+def test_numbers_of_numpy_and_names_with_dollars_are_taken_as_they_are(model: Path, tmp_path: Path) -> None:
+    place = shutil.copytree(model, tmp_path / "${x}")
+    assert load_encoder(place, layers=np.array([0, 2])).layer_count == 2
 
 
 def test_a_name_of_conf_takes_its_settings(model: Path, tmp_path: Path) -> None:
@@ -156,4 +167,4 @@ def test_what_is_not_there_is_explained(tmp_path: Path, monkeypatch: pytest.Monk
 def test_every_value_reaches_the_configuration_as_it_is(value: object) -> None:
     with open_composer() as composer:
         (override,) = composer.parse([f"++encoder.key={spell_value(value)}"])
-    assert override.value() == value
+    assert OmegaConf.create({"key": override.value()})["key"] == value

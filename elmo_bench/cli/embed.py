@@ -262,9 +262,11 @@ def embed(
     if workers < 1:  # nothing is missing
         return
     if workers == 1:
+        from elmo_bench.encoders.finite import encode_finite
+
         encoder = found.load()
         for block, here in sentences:
-            file.write(block, encoder.layers(here))
+            file.write(block, encode_finite(found.card.name, encoder, here))
             yield block
         return
     import torch
@@ -272,8 +274,8 @@ def embed(
     from elmo_bench.cli.embed_workers import Work, embed_with_workers
 
     threads = max(1, torch.get_num_threads() // workers)
-    work = Work(overrides, own_directories(), file, threads)
-    yield from embed_with_workers(work, sentences, workers)
+    work = Work(overrides, own_directories(), threads)
+    yield from embed_with_workers(work, file, sentences, workers)
 
 
 def join_parts(job: Job, file: VectorFile, count: int, missing: list[range]) -> Written:

@@ -1,7 +1,8 @@
 """Processes that share the blocks of a file of vectors: each encodes a block and writes it at its place.
 
 The parent hands out sentences and hears which block is written; no vector passes between processes. A block
-has the same sentences whoever encodes it, so the bytes are those that one process writes.
+has the same sentences whoever encodes it, so the bytes are those that one process writes. The parent also
+hands out the open file: a worker that outlives it never writes to the file of another job of the same name.
 """
 
 from __future__ import annotations
@@ -14,10 +15,13 @@ from dataclasses import dataclass
 from multiprocessing.connection import Connection, wait
 from multiprocessing.context import ForkServerContext, SpawnContext
 from multiprocessing.process import BaseProcess
+from multiprocessing.reduction import recv_handle, send_handle
 from pathlib import Path
+from typing import BinaryIO
 
-from elmo_bench.cli.vector_files import VectorFile
+from elmo_bench.cli.vector_files import VectorFile, write_values
 from elmo_bench.directories import add_directory
+from elmo_bench.encoders.finite import encode_finite
 from elmo_bench.types import BenchError, Words
 
 PROCESSES: SpawnContext | ForkServerContext = multiprocessing.get_context("spawn")
@@ -33,19 +37,21 @@ class Work:
 
     encoder: tuple[str, ...]  # the overrides that choose it
     directories: tuple[Path, ...]  # of the user
-    file: VectorFile
     threads: int  # of PyTorch, per process
 
 
-def embed_with_workers(work: Work, blocks: Sentences, count: int) -> Generator[range, None, None]:
+def embed_with_workers(
+    work: Work, file: VectorFile, blocks: Sentences, count: int
+) -> Generator[range, None, None]:
     """Yield every block as soon as it is written."""
-    with _start_workers(work, count) as workers:
+    with file.open_unfinished() as opened, _start_workers(work, opened, count) as workers:
         idle = list(workers)
         busy: list[Connection] = []
         while True:
-            while idle and (block := next(blocks, None)) is not None:
+            while idle and (following := next(blocks, None)) is not None:
+                block, sentences = following
                 busy.append(idle.pop())
-                _send(busy[-1], block, workers)
+                _send(busy[-1], (block, file.places(block), sentences), workers)
             if not busy:
                 return
             for connection in wait(busy):
@@ -56,7 +62,7 @@ def embed_with_workers(work: Work, blocks: Sentences, count: int) -> Generator[r
 
 
 @contextmanager
-def _start_workers(work: Work, count: int) -> Iterator[dict[Connection, BaseProcess]]:
+def _start_workers(work: Work, opened: BinaryIO, count: int) -> Iterator[dict[Connection, BaseProcess]]:
     """Processes by their connections; none is left when the block ends, however it ends."""
     workers: dict[Connection, BaseProcess] = {}
     try:
@@ -67,6 +73,8 @@ def _start_workers(work: Work, count: int) -> Iterator[dict[Connection, BaseProc
                 process.start()
             theirs.close()
             workers[ours] = process
+            assert process.pid is not None
+            send_handle(ours, opened.fileno(), process.pid)
         yield workers
     finally:
         for process in workers.values():
@@ -125,12 +133,14 @@ def _serve(connection: Connection, work: Work) -> None:
 
     torch.set_num_threads(work.threads)
     try:
+        descriptor = recv_handle(connection)
         for directory in work.directories:
             add_directory(directory)
-        encoder = find_chosen(work.encoder).load()
+        found = find_chosen(work.encoder)
+        encoder = found.load()
         while True:
-            block, sentences = connection.recv()
-            work.file.write(block, encoder.layers(sentences))
+            block, places, sentences = connection.recv()
+            write_values(descriptor, places, encode_finite(found.card.name, encoder, sentences))
             connection.send(block)
     except EOFError:
         return

@@ -18,6 +18,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
+from typing import BinaryIO
 
 import h5py
 import numpy as np
@@ -124,21 +125,19 @@ class VectorFile:
         if self._written:
             return
         self._progress.unlink(missing_ok=True)
-        self._unfinished.unlink(missing_ok=True)  # a process that was left over may still have it open
+        self._unfinished.unlink(missing_ok=True)  # a worker that was left over may still write to it
         is_hdf5 = self.path.suffix in HDF5_SUFFIXES
         (_lay_out_hdf5 if is_hdf5 else _lay_out_safetensors)(self._unfinished, self.layout)
         self._frame = self._hash_frame()
 
+    def open_unfinished(self) -> BinaryIO:
+        """The file while it is being filled, for `write_values`."""
+        return self._unfinished.open("r+b")
+
     def write(self, block: range, arrays: Sequence[NDArray[np.float32]]) -> None:
         """Write the arrays of a block's lines; they are on the disk when this returns."""
-        places = self._places(block)
-        with self._unfinished.open("r+b") as file:
-            for place, array in zip(places, arrays, strict=True):
-                if array.size:
-                    file.seek(place)
-                    file.write(np.ascontiguousarray(array, "<f4").data)
-            file.flush()
-            os.fsync(file.fileno())
+        with self.open_unfinished() as file:
+            write_values(file.fileno(), self.places(block), arrays)
 
     def note(self, block: range) -> None:
         """Remember that a block is written."""
@@ -212,7 +211,7 @@ class VectorFile:
         """The hash of the values of a block's lines, as they are in the file."""
         digest = hashlib.sha256()
         with self._unfinished.open("rb") as file:
-            for place, line in zip(self._places(block), block, strict=True):
+            for place, line in zip(self.places(block), block, strict=True):
                 file.seek(place)
                 digest.update(file.read(self.layout.byte_count([line])))
         return digest.hexdigest()
@@ -221,7 +220,7 @@ class VectorFile:
         """The hash of everything in the file that is no value."""
         lines = range(len(self.layout.lengths))
         sizes = [self.layout.byte_count([line]) for line in lines]
-        values = sorted((place, size) for place, size in zip(self._places(lines), sizes, strict=True) if size)
+        values = sorted((place, size) for place, size in zip(self.places(lines), sizes, strict=True) if size)
         digest = hashlib.sha256()
         end = 0
         with self._unfinished.open("rb") as file:
@@ -234,7 +233,7 @@ class VectorFile:
             digest.update(str(file.seek(0, os.SEEK_END)).encode())
         return digest.hexdigest()
 
-    def _places(self, block: range) -> list[int]:
+    def places(self, block: range) -> list[int]:
         """The byte offset of the values of each line of a block."""
         if self.path.suffix in HDF5_SUFFIXES:
             with h5py.File(self._unfinished, "r") as file:
@@ -243,6 +242,16 @@ class VectorFile:
             (header,) = struct.unpack("<Q", opened.read(8))
         per_token = self.layout.layers * self.layout.dim * FLOAT_BYTES
         return [8 + header + per_token * int(self.layout.tokens_before[line]) for line in block]
+
+
+def write_values(descriptor: int, places: Sequence[int], arrays: Sequence[NDArray[np.float32]]) -> None:
+    """Write arrays at their places in an open file; they are on the disk when this returns."""
+    for place, array in zip(places, arrays, strict=True):
+        values = memoryview(np.ascontiguousarray(array, "<f4")).cast("B") if array.size else memoryview(b"")
+        while values:
+            count = os.pwrite(descriptor, values, place)
+            values, place = values[count:], place + count
+    os.fsync(descriptor)
 
 
 def _hash_arrays(arrays: Iterable[NDArray[np.float32]]) -> str:

@@ -18,6 +18,7 @@ from torch import Tensor
 
 from elmo_bench.commands import spell_command
 from elmo_bench.config import StoredType
+from elmo_bench.encoders.finite import SHOWN, require_finite
 from elmo_bench.encoders.layers import spell_layers
 from elmo_bench.encoders.plan import Plan
 from elmo_bench.encoders.protocol import Encoder, EncoderCard, Layers
@@ -134,8 +135,10 @@ class Store:
 
     def _pack(self, layer: int, words: Words, vectors: NDArray[np.float32], rows: Rows) -> None:
         if not self.formats[layer].pack(vectors, rows):
+            require_finite(self.card.name, words, vectors)
+            shown = " ".join(words)[:SHOWN]
             raise BenchError(
-                f"{self.card.name} gives values that {self.dtype} cannot hold for {' '.join(words)[:80]!r}; "
+                f"{self.card.name} gives values that {self.dtype} cannot hold for {shown!r}; "
                 "try store.dtype=float32"
             )
 

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
+from threading import Thread
 
 import h5py
 import numpy as np
@@ -66,9 +67,19 @@ class Loaded:
                 time.sleep(600)
             if word == "fail" and self.is_first(word):
                 raise UsageError("the encoder does not like this sentence")
+            if word == "wait":  # until another process says "release"
+                (self.marks / "waiting").touch()
+                self.wait_for("go")
+            if word == "release":  # and until the waiting process has ended
+                (self.marks / "go").touch()
+                self.wait_for("ended")
         rows = [[len(word), ord(word[0]), ord(word[-1])] for word in words]
         first = np.array(rows, np.float32).reshape(len(words), 3)
         return np.stack([first, first.cumsum(0)])
+
+    def wait_for(self, name):
+        while not (self.marks / name).exists():
+            time.sleep(0.01)
 
     def is_first(self, word):
         mark = self.marks / word
@@ -227,6 +238,43 @@ def test_a_stopped_job_leaves_no_process_and_resumes(
     assert not target.exists()
     assert run(own, source, target, "--workers", "2") == 0
     assert target.read_bytes() == one_process(own, source)
+
+
+def test_a_worker_that_is_left_over_does_not_write_to_the_file_of_the_next_job(
+    own: Path, tmp_path: Path
+) -> None:
+    """As after kill -9 of the parent alone: the worker still writes the block that it is encoding."""
+    source, target = write(tmp_path, corpus("wait")), tmp_path / "out.safetensors"
+    arguments = [
+        "embed",
+        "--config-dir",
+        str(own),
+        str(source),
+        str(target),
+        "encoder=letters",
+        "--workers",
+        "2",
+    ]
+    script = tmp_path / "script.py"
+    script.write_text(SCRIPT.format(arguments=arguments))
+    environment = {**os.environ, "PYTHONPATH": str(PROJECT)}
+    process = subprocess.Popen(
+        [sys.executable, str(script)], cwd=PROJECT, env=environment, start_new_session=True
+    )
+    wait_for(lambda: (own / "marks" / "waiting").exists())
+    process.kill()
+    process.wait()
+
+    def note_the_end() -> None:
+        wait_for(lambda: not is_alive(process.pid))
+        (own / "marks" / "ended").touch()
+
+    watcher = Thread(target=note_the_end)
+    watcher.start()
+    other = write(tmp_path, ["a longer sentence than those of the other file release", *corpus()])
+    assert run(own, other, target) == 0
+    watcher.join()
+    assert target.read_bytes() == one_process(own, other, target.name)
 
 
 @pytest.mark.parametrize("ending", [".part", ".part.json"])

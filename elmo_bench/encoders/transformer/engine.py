@@ -122,7 +122,9 @@ class LoadedTransformer:
     def _hidden_states(self, ids: Ids, mask: Ids) -> tuple[Tensor, ...]:
         """One (rows, time, dim) tensor per layer."""
         inputs = [torch.from_numpy(values).to(self._device) for values in (ids, mask)]
-        output = self._model(input_ids=inputs[0], attention_mask=inputs[1], output_hidden_states=True)
+        output = self._model(
+            input_ids=inputs[0], attention_mask=inputs[1], output_hidden_states=True, return_dict=True
+        )
         states: tuple[Tensor, ...] = output.hidden_states
         return states
 
@@ -147,10 +149,17 @@ class LoadedTransformer:
     def _check_layers(self, name: str) -> bool:
         """Whether a piece sees only those before it; an error if the layers are not those of the card."""
         first, *others = self._pieces.some_ids(below=self._rows)
-        with quiet():
-            answers = [
-                self._hidden_states(np.array([[first, other]]), np.ones((1, 2), np.int64)) for other in others
-            ]
+        try:
+            with quiet():
+                answers = [
+                    self._hidden_states(np.array([[first, other]]), np.ones((1, 2), np.int64))
+                    for other in others
+                ]
+        except Exception as error:  # a key of config.json may ask for anything
+            raise DataError(
+                f"{name}: the model of its config.json cannot read two pieces "
+                f"({type(error).__name__}: {' '.join(str(error).split())[:200]})"
+            ) from error
         shapes = {tuple(state.shape) for state in answers[0]}
         if len(answers[0]) != self.layer_count or shapes != {(1, 2, self.dim)}:
             raise BenchError(

@@ -34,8 +34,11 @@ UNHEEDED = (
     "_experts_implementation",
     "fusion_config",
     "transformers_weights",  # may name another file
+    "return_dict",
+    "use_return_dict",
+    "chunk_size_feed_forward",  # rows that a layer reads at once
 )
-"""Keys of a configuration that choose code or files and no numbers."""
+"""Keys of a configuration that choose code, files or how a result is handed over, and no numbers."""
 
 CONVERT = (
     "python -c \"from transformers import {kind} as K; K.from_pretrained('{source}').save_pretrained('DIR')\""

@@ -20,6 +20,7 @@ from elmo_bench.types import DataError, UsageError
 
 NOT_NEEDED = re.compile(r"(^|\.)pooler\.")  # a layer over the last one that only makes a vector of the text
 LAYER_NUMBER = re.compile(r"(?<=\.)\d+(?=\.)")
+NUMBERS = (torch.float32, torch.bfloat16, torch.float16, torch.float64)
 SHOWN = 3  # names of weights in a message
 
 
@@ -44,12 +45,14 @@ def read_sizes(files: ModelFiles) -> Sizes:
 def load_model(files: ModelFiles, dtype: torch.dtype, device: torch.device) -> Any:
     """The frozen model; every weight comes from the files."""
     config, kind = _architecture(files)
+    weights = _read_weights(files)
+    types = {name: weight.dtype for name, weight in weights.items()}
     with quiet():
         try:
             model, found = kind.from_pretrained(
                 None,  # transformers opens no file
                 config=config,
-                state_dict=_read_weights(files),
+                state_dict=weights,
                 dtype=dtype,
                 ignore_mismatched_sizes=True,  # refused below, by name
                 output_loading_info=True,
@@ -59,6 +62,7 @@ def load_model(files: ModelFiles, dtype: torch.dtype, device: torch.device) -> A
                 f"{files.directory}: the weights cannot be loaded ({_one_line(error)})"
             ) from error
     _refuse_foreign(files, model.state_dict().keys(), found)
+    _refuse_quantised(files, model.state_dict(), types)
     _use_fast_products(model.eval().requires_grad_(False).to(device))
     return model
 
@@ -113,10 +117,25 @@ def _read_weights(files: ModelFiles) -> dict[str, Tensor]:
     weights: dict[str, Tensor] = {}
     for path in files.weights:
         try:
-            weights |= load_file(path)
+            found = load_file(path)
         except SafetensorError as error:
             raise DataError(f"{path}: not a safetensors file ({_one_line(error)})") from error
+        for name, weight in found.items():
+            if weight.dtype in NUMBERS and not weight.isfinite().all():
+                raise DataError(f"{path}: damaged: {name} has a value that is NaN or infinite")
+        weights |= found
     return weights
+
+
+def _refuse_quantised(files: ModelFiles, expected: dict[str, Tensor], types: dict[str, torch.dtype]) -> None:
+    """Weights of few bits need scales and code of their own; read as numbers they would be others."""
+    real = tuple(f".{name}" for name, weight in expected.items() if weight.is_floating_point())
+    for name, dtype in types.items():
+        if dtype not in NUMBERS and f".{name}".endswith(real):  # files may have a prefix: bert.
+            raise DataError(
+                f"{_shown(files.weights)}: expected weights in float32, bfloat16 or float16, got {name} in "
+                f"{str(dtype).removeprefix('torch.')}"
+            )
 
 
 def _refuse_foreign(files: ModelFiles, expected: Collection[str], found: dict[str, Any]) -> None:

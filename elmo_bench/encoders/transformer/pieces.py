@@ -31,6 +31,7 @@ class WordPieces:
     """The pieces of every word, and the special ones around a text."""
 
     def __init__(self, files: ModelFiles) -> None:
+        self._path = files.tokenizer
         self._backend = _read_backend(files)
         self._space = _space_between_words(self._backend, files)
         self._space_first = self._space if files.tokenizer_settings.get("add_prefix_space") is True else ""
@@ -47,19 +48,28 @@ class WordPieces:
 
     def some_ids(self, below: int) -> list[int]:
         """Three ids of the end of the vocabulary, where plain text is."""
-        return sorted(number for number in self._backend.get_vocab().values() if number < below)[-3:]
+        ids = sorted(number for number in self._backend.get_vocab().values() if number < below)[-3:]
+        if len(ids) < 3:
+            raise DataError(f"{self._path}: expected a vocabulary of at least three pieces, got {len(ids)}")
+        return ids
 
     def _cut(self, text: str) -> Pieces:
         return self._encode(text) or self._unknown
 
     def _encode(self, text: str) -> Pieces:
         clean = SURROGATES.sub(REPLACEMENT, text)
-        return tuple(self._backend.encode(clean, add_special_tokens=False).ids)
+        return tuple(self._run(clean, add_special_tokens=False).ids)
+
+    def _run(self, text: str, add_special_tokens: bool) -> Any:
+        try:
+            return self._backend.encode(text, add_special_tokens=add_special_tokens)
+        except Exception as error:  # the library has no type of its own for it
+            raise DataError(f"{self._path}: cannot cut {text[:40]!r} ({str(error)[:100]})") from error
 
     def _special_pieces(self, files: ModelFiles) -> tuple[Pieces, Pieces]:
         """The ids that the tokeniser adds before and after a text."""
         for text in ("a", *self._vocabulary()):
-            encoding = self._backend.encode(text, add_special_tokens=True)
+            encoding = self._run(text, add_special_tokens=True)
             inside = [index for index, sequence in enumerate(encoding.sequence_ids) if sequence is not None]
             if inside:
                 return tuple(encoding.ids[: inside[0]]), tuple(encoding.ids[inside[-1] + 1 :])

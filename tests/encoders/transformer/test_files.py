@@ -13,6 +13,8 @@ import pytest
 import torch
 from safetensors.torch import load_file, save_file
 from tokenizers import Tokenizer
+from tokenizers.models import WordLevel
+from tokenizers.pre_tokenizers import Whitespace
 
 from elmo_bench.types import BenchError, DataError, DataMissingError, UsageError
 from tests.support.tiny_transformers import card_of, load_tiny, save_tiny, settings_of
@@ -228,3 +230,45 @@ def test_a_tokeniser_of_another_model_is_refused(model: Path) -> None:
     encoder = load_tiny(model)
     with pytest.raises(DataError, match=r"tokeniser gives piece \d+, but the model has \d+ pieces"):
         encoder.layers([("the", "zzz")])
+
+
+@pytest.mark.parametrize(
+    ("weight", "message"),
+    [
+        (torch.full((16,), torch.nan), r"damaged: encoder\.layer\.0\.output\.LayerNorm\.bias has a value"),
+        (torch.zeros(16, dtype=torch.int8), r"expected weights in float32, .*LayerNorm\.bias in int8"),
+        (torch.zeros(16).to(torch.float8_e4m3fn), r"LayerNorm\.bias in float8_e4m3fn"),
+    ],
+)
+def test_weights_that_are_no_numbers_are_named(weight: torch.Tensor, message: str, model: Path) -> None:
+    weights = load_file(model / "model.safetensors")
+    weights["encoder.layer.0.output.LayerNorm.bias"] = weight
+    save_file(weights, model / "model.safetensors")
+    with pytest.raises(DataError, match=message):
+        load_tiny(model)
+
+
+@pytest.mark.parametrize("values", [{"return_dict": False}, {"chunk_size_feed_forward": 3}])
+def test_a_configuration_does_not_choose_how_results_are_handed_over(
+    values: dict[str, object], model: Path, bert: Path
+) -> None:
+    change(model / "config.json", **values)
+    sentence = ("the", "bank")
+    assert (load_tiny(model).layers([sentence])[0] == load_tiny(bert).layers([sentence])[0]).all()
+
+
+@pytest.mark.parametrize(
+    ("vocabulary", "message"),
+    [
+        ({"b": 0, "c": 1, "d": 2}, "cannot cut 'a' .*UNK"),
+        ({"a": 0, "[UNK]": 1}, "at least three pieces, got 2"),
+    ],
+)
+def test_a_tokeniser_that_cannot_be_used_is_named(
+    vocabulary: dict[str, int], message: str, model: Path
+) -> None:
+    tokenizer = Tokenizer(WordLevel(vocabulary, unk_token="[UNK]"))
+    tokenizer.pre_tokenizer = Whitespace()
+    tokenizer.save(str(model / "tokenizer.json"))
+    with pytest.raises(DataError, match=rf"tokenizer\.json: .*{message}"):
+        load_tiny(model)
