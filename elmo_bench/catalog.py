@@ -5,7 +5,9 @@
 
 from __future__ import annotations
 
+import re
 from functools import cache
+from itertools import takewhile
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,8 @@ from yaml import MarkedYAMLError, YAMLError
 from elmo_bench.config import FamilyConfig, TableConfig, TaskConfig, nearest, read_config
 from elmo_bench.directories import CONF, directories
 from elmo_bench.types import UsageError
+
+GLOBAL = re.compile(r"#\s*@package\s+_global_\s*$")  # how the file of an experiment begins
 
 
 def list_choices(group: str) -> dict[str, Path]:
@@ -89,18 +93,38 @@ def list_documented() -> list[str]:
 
 def list_tables() -> dict[str, TableConfig]:
     """The tables of the experiments, by name; an experiment without a table is left out."""
-    tables = {}
-    for name, path in list_choices("experiment").items():
-        where = f"{path}: hydra"
-        hydra = require_group(_read_file(path, resolve=False).get("hydra", {}), where)
-        sweeper = require_group(hydra.get("sweeper", {}), f"{where}.sweeper")
-        if table := sweeper.get("table"):
-            table = require_group(table, f"{where}.sweeper.table")
-            params = require_group(sweeper.get("params", {}), f"{where}.sweeper.params")
-            tasks = [task for task in str(params.get("task", "")).split(",") if task]
-            values = {"tasks": tasks, "least": params.get("data.least", 1), **table}
-            tables[name] = read_config(TableConfig, values, f"{where}.sweeper.table")
-    return tables
+    tables = {name: _read_table(path) for name, path in list_choices("experiment").items()}
+    return {name: table for name, table in tables.items() if table}
+
+
+def check_experiment(name: str) -> None:
+    """Refuse a file that is no experiment, or whose table the report could not make of the finished runs."""
+    path = list_choices("experiment").get(name)
+    if path is None:
+        return
+    values = _read_file(path, resolve=False)
+    comments = takewhile(lambda line: not line.strip() or line.startswith("#"), read_text(path).splitlines())
+    if not any(GLOBAL.match(line) for line in comments):
+        raise UsageError(
+            f"{path}:1: expected the line '# @package _global_', without which nothing below it is heeded"
+        )
+    if not values.keys() & {"hydra", "defaults"}:
+        raise UsageError(f"{path}: expected hydra.sweeper.params, the values to try; got none")
+    _read_table(path)
+
+
+def _read_table(path: Path) -> TableConfig | None:
+    """The table of the experiment in a file, if it has one."""
+    where = f"{path}: hydra"
+    hydra = require_group(_read_file(path, resolve=False).get("hydra", {}), where)
+    sweeper = require_group(hydra.get("sweeper", {}), f"{where}.sweeper")
+    if not sweeper.get("table"):
+        return None
+    table = require_group(sweeper["table"], f"{where}.sweeper.table")
+    params = require_group(sweeper.get("params", {}), f"{where}.sweeper.params")
+    tasks = [task for task in str(params.get("task", "")).split(",") if task]
+    values = {"tasks": tasks, "least": params.get("data.least", 1), **table}
+    return read_config(TableConfig, values, f"{where}.sweeper.table")
 
 
 def list_findings() -> dict[str, FamilyConfig]:
@@ -127,11 +151,33 @@ def explain_yaml(error: MarkedYAMLError) -> str:
     return f"{where}: expected YAML, got something else ({error.problem}){hint}"
 
 
+def read_text(path: Path) -> str:
+    """The text of a configuration file, which is UTF-8."""
+    try:
+        return path.read_text(encoding="utf-8")
+    except UnicodeDecodeError as error:
+        line = error.object[: error.start].count(b"\n") + 1
+        wrong = error.object[error.start]
+        raise UsageError(
+            f"{path}:{line}: expected UTF-8, got the byte {wrong:#04x}; convert the file"
+        ) from None
+
+
+def check_encoding() -> None:
+    """Refuse files that are no UTF-8: Hydra's own error names none."""
+    for directory in directories():
+        for path in sorted(directory.glob("*/*.yaml")):
+            read_text(path)
+
+
 def _read_file(path: Path, resolve: bool = True) -> dict[str, Any]:
     try:
         values = OmegaConf.to_container(OmegaConf.load(path), resolve=resolve)
     except MarkedYAMLError as error:
         raise UsageError(explain_yaml(error)) from None
+    except UnicodeDecodeError:
+        read_text(path)  # names the line
+        raise
     except (OSError, ValueError, YAMLError) as error:
         raise UsageError(f"{path}: cannot be read ({error})") from None
     if not isinstance(values, dict):

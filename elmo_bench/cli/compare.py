@@ -55,8 +55,8 @@ def read_gain(text: str) -> float:
         gain = float(text)
     except ValueError:
         gain = nan
-    if not isfinite(gain):
-        raise argparse.ArgumentTypeError(f"expected a finite number of points, got {text}")
+    if not (isfinite(gain) and gain > 0):
+        raise argparse.ArgumentTypeError(f"expected a finite number of points above 0, got {text}")
     return gain
 
 

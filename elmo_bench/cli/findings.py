@@ -7,13 +7,14 @@ import json
 
 from elmo_bench.catalog import list_findings, list_tables, list_tasks, read_task
 from elmo_bench.cli.overrides import read_paths, take_overrides
+from elmo_bench.commands import spell_command
 from elmo_bench.config import SOURCES
 from elmo_bench.report.finding_rows import describe_findings, findings_as_json, write_findings
 from elmo_bench.report.findings import judge_findings, list_sources
 from elmo_bench.report.inputs import describe_tasks
 from elmo_bench.report.published import GENERATED, read_published
 from elmo_bench.runs.scores import build_referee
-from elmo_bench.types import DamagedFileError, UsageError
+from elmo_bench.types import DamagedFileError, UsageError, log_to_stderr
 
 HELP = """the paper's findings as claims, with the verdict of published runs on each: holds, contrary,
 undetermined, not converged, or not run, with the command that makes the runs
@@ -42,6 +43,10 @@ def run(arguments: argparse.Namespace) -> None:
     families = list_findings()
     if not families:
         raise UsageError("there are no findings: expected files conf/findings/<name>.yaml")
+    if not paths.records.is_dir():
+        log_to_stderr(
+            f"{paths.records}: no such directory (paths.records); {spell_command('publish')} puts runs there"
+        )
     published = read_published(paths.records)
     records = [item.record for item in published.runs]
     tasks, _ = describe_tasks({name: read_task(name) for name in list_tasks()}, list_tables(), records)
@@ -56,7 +61,10 @@ def run(arguments: argparse.Namespace) -> None:
         print("\n\n".join(write_findings(found) for found in judged.values()))
     else:
         is_asked_for = arguments.source is not None
-        parts = [describe_findings(source, found, families, is_asked_for) for source, found in judged.items()]
+        parts = [
+            describe_findings(source, found, families, None if is_asked_for else arguments.overrides)
+            for source, found in judged.items()
+        ]
         print("\n\n".join(map("\n".join, parts)))
     if broken := [*published.broken, *referee.problems]:
         raise DamagedFileError("\n".join(["some records are broken, and no verdict uses them:", *broken]))

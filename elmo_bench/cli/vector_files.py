@@ -247,7 +247,7 @@ class VectorFile:
 def write_values(descriptor: int, places: Sequence[int], arrays: Sequence[NDArray[np.float32]]) -> None:
     """Write arrays at their places in an open file; they are on the disk when this returns."""
     for place, array in zip(places, arrays, strict=True):
-        values = memoryview(np.ascontiguousarray(array, "<f4")).cast("B") if array.size else memoryview(b"")
+        values = np.ascontiguousarray(array, "<f4").data.cast("B") if array.size else memoryview(b"")
         while values:
             count = os.pwrite(descriptor, values, place)
             values, place = values[count:], place + count

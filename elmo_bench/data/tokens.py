@@ -11,7 +11,7 @@ from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from typing import NamedTuple
 
-from elmo_bench.types import Words
+from elmo_bench.types import UsageError, Words
 
 ESCAPES = {
     "-LRB-": "(", "-RRB-": ")", "-LSB-": "[", "-RSB-": "]", "-LCB-": "{", "-RCB-": "}",
@@ -100,6 +100,8 @@ def _tokens_of_chunk(chunk: str, following: str) -> tuple[Token, ...]:
 
 def tokenise(text: str) -> Words:
     """The words of raw or tokenised text."""
+    if not isinstance(text, str):
+        raise UsageError(f"expected a text, got {text!r}")
     return tuple(token.text for _, tokens in _tokens_by_chunk(text) for token in tokens)
 
 

@@ -161,12 +161,19 @@ def count_verdicts(judged: Sequence[Judged]) -> str:
 
 
 def describe_findings(
-    source: str, judged: Sequence[Judged], families: Mapping[str, FamilyConfig], is_asked_for: bool = True
+    source: str,
+    judged: Sequence[Judged],
+    families: Mapping[str, FamilyConfig],
+    overrides: Sequence[str] | None = None,
 ) -> Iterator[str]:
-    """The lines that a person reads; a source without a run for any finding has one."""
+    """The lines that a person reads.
+
+    A source without a run for any finding has one, unless it was asked for; it names the command that does,
+    which has the overrides of this one.
+    """
     yield f"{source}: {count_verdicts(judged)}"
-    if not is_asked_for and not any(one.effect for one in judged):
-        command = spell_command("findings", ["--source", source])
+    if overrides is not None and not any(one.effect for one in judged):
+        command = spell_command("findings", ["--source", source, *overrides])
         yield f"{command} lists them, with the commands that make the runs"
         return
     for family, members in groupby(judged, key=lambda one: one.family):

@@ -1,4 +1,7 @@
-"""How many seeds a gain needs: the power of a two-sided paired t-test at 5 %."""
+"""How many seeds a gain needs: the power of a two-sided paired t-test at 5 %.
+
+Chance over test examples is left out. It does not shrink with more seeds, so the main test may need more.
+"""
 
 from __future__ import annotations
 
@@ -87,7 +90,7 @@ def spell_power(deviation: float, seeds: int, gain: float) -> str:
         needed = seeds_for(gain, deviation)
         number = f"more than {MOST_SEEDS}" if needed is None else str(needed)
         parts.append(f"a gain of {abs(gain):.2f} needs {number} seeds")
-    return "; ".join(parts)
+    return "; ".join(parts) + " (by the spread over seeds alone)"
 
 
 def _power(shift: float, freedom: float, significance: float = SIGNIFICANCE) -> float:

@@ -45,7 +45,8 @@ def _table(runs: list[Run], referee: Referee) -> str:
     records = [run.record for run in runs]
     encoders = name_encoders(records)
     names = [
-        describe_condition(_any(seeds), encoders) + _peculiarities(_any(seeds), records) for seeds in table
+        describe_condition(_any(seeds), encoders) + describe_peculiarities(_any(seeds), records)
+        for seeds in table
     ]
     names = distinguish(names, [_any(seeds) for seeds in table])
     width = max(52, *map(len, names))
@@ -62,7 +63,7 @@ def _any(seeds: Seeds) -> Record:
     return next(iter(seeds.values())).record
 
 
-def _peculiarities(record: Record, table: Sequence[Record]) -> str:
+def describe_peculiarities(record: Record, table: Sequence[Record]) -> str:
     """What else sets a condition apart, where the runs of its table differ in it."""
     said = ""
     if len({share_of(other) for other in table}) > 1:

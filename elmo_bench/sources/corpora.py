@@ -138,7 +138,11 @@ def _find_split(split: str, corpus: CorpusConfig, root: Path, key: str) -> Split
         if not path.is_file():
             found = "expected a file, got a directory" if path.is_dir() else "no such file"
             if key == OWN_FILES:
-                raise DataMissingError(f"{path}: {found} (data.{split}); give data.{split}=FILE")
+                where = "" if path.is_absolute() else f", looked for in {Path.cwd()}"
+                raise DataMissingError(
+                    f"{path}: {found} (data.{split}{where}); give data.{split}=FILE, or type a command "
+                    "about a finished run where that was made"
+                )
             how = corpus.get or f"put the file there or set {key} to another directory"
             where = f"the {split} split; {key} is {root}{SET_BY.get(key, '')}"
             raise DataMissingError(f"{path}: {found} ({where}). To get it: {how}")

@@ -26,7 +26,7 @@ from omegaconf import DictConfig, OmegaConf, open_dict, read_write
 from omegaconf.errors import OmegaConfBaseException
 from yaml import MarkedYAMLError
 
-from elmo_bench.catalog import add_corpora, check_names, explain_yaml
+from elmo_bench.catalog import add_corpora, check_encoding, check_names, explain_yaml
 from elmo_bench.commands import spell_run
 from elmo_bench.conditions import choose_encoder, is_untrained, trained_name
 from elmo_bench.config import PathsConfig, nearest, read_config
@@ -38,7 +38,11 @@ OPTIONS_FILE = "options.json"  # a directory with this file is a model
 PROVIDER = "elmo_bench"
 REQUIRED = {"config": "task", "finetune": "task", "pretrain": "bilm"}  # without a default, by primary file
 SPOKEN = {("finetune", "task"): "finetune"}  # groups with another name on the command line
+SWEPT = "-m +experiment=NAME starts the sweep of a file of conf/experiment"
 ELSEWHERE = {  # by primary file and key: what a key of another script or group is here
+    ("config", "experiment"): SWEPT,
+    ("finetune", "experiment"): SWEPT,
+    ("pretrain", "experiment"): SWEPT,
     ("config", "bilm"): "bilm@encoder.bilm=NAME changes the biLM of encoder=sample",
     ("finetune", "bilm"): "bilm@encoder.bilm=NAME changes the biLM of encoder=sample",
     ("pretrain", "task"): "encoder=NAME finetune=TASK trains a biLM on with the text of a task",
@@ -97,7 +101,7 @@ class Composer:
             if override.is_sweep_override() or override.key_or_group == EXPERIMENT:
                 raise UsageError(
                     f"{override.input_line}: expected one value, got a sweep; `{spell_run([], sweep=True)}` "
-                    "takes sweeps"
+                    f"takes sweeps{_if_text(override.input_line or '')}"
                 )
 
     def load(self, name: str, overrides: Sequence[str], mode: RunMode = RunMode.RUN) -> DictConfig:
@@ -108,6 +112,9 @@ class Composer:
             return self.loader.load_configuration(name, words, mode)
         except MarkedYAMLError as error:
             raise UsageError(explain_yaml(error)) from None
+        except UnicodeDecodeError:
+            check_encoding()
+            raise
         except (HydraException, OmegaConfBaseException, ValueError) as error:
             raise UsageError(self._explain(error, name, overrides)) from None
 
@@ -316,6 +323,11 @@ def _parse_word(parser: OverridesParser, word: str) -> Override:
         raise UsageError(f"{word}: expected {_expected(word)}") from None
 
 
+def _if_text(word: str) -> str:
+    """How to give a value with a comma in it that may be the name of a file."""
+    return f"; a value that is text is given as {_in_shell(word)}" if "," in word and "/" in word else ""
+
+
 def _quote_value(word: str) -> str:
     key, equals, value = word.partition("=")
     return f"{key}={quote(value)}" if equals else word
@@ -378,7 +390,7 @@ def shorten(error: Exception) -> str:
     lines = str(error).splitlines() or [type(error).__name__]
     key = next((line.partition("full_key:")[2].strip() for line in lines if "full_key:" in line), "")
     if match := re.match(r"(?:Ambiguous value for argument|Sweep parameters) '([^']+)'", lines[0]):
-        return f"{match[1]}: several values are a sweep: add -m"
+        return f"{match[1]}: several values are a sweep: add -m{_if_text(match[1])}"
     if match := re.match(r"Interpolation key '([^']+)' not found", lines[0]):
         return f"{match[1]}: a value is needed" + (f" ({key} reads it)" if key else "")
     if lines[0].startswith("Missing mandatory value"):

@@ -11,6 +11,7 @@ from typing import Any
 from hydra.core.global_hydra import GlobalHydra
 from hydra.types import RunMode
 
+from elmo_bench.catalog import check_experiment
 from elmo_bench.config import read_config
 from elmo_bench.directories import add_directory
 from elmo_bench.extras import EXTRAS, require_extra
@@ -117,6 +118,9 @@ def read_sweep(composer: Composer, primary: str, overrides: Sequence[str]) -> Sw
         for override in parsed
         if override.is_hydra_override() or override.key_or_group == EXPERIMENT
     ]
+    for override in parsed:
+        if override.key_or_group == EXPERIMENT and not override.is_sweep_override():
+            check_experiment(str(override.value()))
     composed = composer.load(primary, words, RunMode.MULTIRUN)
     return read_config(SweepConfig, to_values(composed.hydra.sweeper), "hydra.sweeper")
 

@@ -10,6 +10,7 @@ from elmo_bench.records import Record, read_record
 from elmo_bench.report.baseline import baseline_of
 from elmo_bench.report.convergence import is_one_pass
 from elmo_bench.report.power import describe_power, deviation_of_gain
+from elmo_bench.report.summary import describe_peculiarities
 from elmo_bench.sweep.plan import Plan
 
 
@@ -25,7 +26,9 @@ def describe_seeds(plan: Plan) -> list[str]:
         of_baseline = _by_seed(record for record in records if record.condition == baseline)
         if deviation_of_gain(of_baseline, scores) is not None:
             answer = describe_power(of_baseline, scores, _count_seeds(plan, condition))
-            lines.append(f"seeds: {runs[0].task}, {describe_condition(runs[0], names)}: {answer}")
+            others = [record for record in records if record.task == runs[0].task]
+            said = describe_condition(runs[0], names) + describe_peculiarities(runs[0], others)
+            lines.append(f"seeds: {runs[0].task}, {said}: {answer}")
     return lines
 
 

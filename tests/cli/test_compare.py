@@ -117,11 +117,11 @@ def test_a_run_that_was_set_aside_is_not_compared(
         assert "       1    50.00    75.00   +25.00" in out
 
 
-@pytest.mark.parametrize("gain", ["nan", "inf", "much"])
+@pytest.mark.parametrize("gain", ["nan", "inf", "much", "0", "-5"])
 def test_a_gain_that_is_no_number_is_refused(gain: str, groups: tuple[Path, Path], capsys: Any) -> None:
     with pytest.raises(SystemExit, match="2"):
-        compare(capsys, *groups, "--gain", gain)
-    assert f"--gain: expected a finite number of points, got {gain}" in capsys.readouterr().err
+        compare(capsys, *groups, f"--gain={gain}")
+    assert f"--gain: expected a finite number of points above 0, got {gain}" in capsys.readouterr().err
 
 
 @pytest.mark.parametrize(

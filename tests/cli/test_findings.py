@@ -71,7 +71,8 @@ def test_a_source_without_a_run_for_any_finding_is_one_line(
     assert main(["findings", *places]) == 0
     count, hint = capsys.readouterr().out.splitlines()
     assert re.fullmatch(r"files: \d+ not run", count)
-    assert hint.startswith("python -m elmo_bench findings --source files lists them")
+    assert hint.startswith(f"python -m elmo_bench findings --source files {places[0]} ")
+    assert hint.endswith(" lists them, with the commands that make the runs")
 
 
 def test_a_finding_of_a_users_own_is_judged(
@@ -160,3 +161,10 @@ def test_the_markdown_table_has_the_findings_with_runs_and_counts_the_others(
     assert mine[0].endswith("| 3 | **holds** |")
     assert sum(line.startswith("| ") for line in lines) - 1 < len(list_findings())
     assert "not run." in lines[-1]
+
+
+def test_a_directory_that_is_not_there_is_named(
+    places: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main(["findings", *places]) == 0
+    assert "records: no such directory (paths.records); " in capsys.readouterr().err

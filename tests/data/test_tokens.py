@@ -12,6 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from elmo_bench.data.tokens import find_tokens, tokenise, undo_escapes
+from elmo_bench.types import UsageError
 
 
 @pytest.mark.parametrize(
@@ -113,3 +114,9 @@ def test_answers_of_squad_begin_and_end_with_tokens(shared: Path) -> None:
             answers += 1
             aligned += start in starts and start + len(answer["text"]) in ends
     assert aligned / answers > 0.98
+
+
+@pytest.mark.parametrize("wrong", [None, ["The", "bank"], b"bank"])
+def test_what_is_no_text_is_refused(wrong: object) -> None:
+    with pytest.raises(UsageError, match="expected a text, got"):
+        tokenise(wrong)  # type: ignore[arg-type]

@@ -72,9 +72,10 @@ def test_deviation_is_that_of_paired_differences_where_there_are_any() -> None:
 
 def test_the_sentence_has_both_answers() -> None:
     assert spell_power(2.0, 5, -1.0) == (
-        "5 seeds show a gain of 3.36 with 80 % power; a gain of 1.00 needs 34 seeds"
+        "5 seeds show a gain of 3.36 with 80 % power; a gain of 1.00 needs 34 seeds "
+        "(by the spread over seeds alone)"
     )
-    assert spell_power(1.0, 1, 1.0) == "a gain of 1.00 needs 10 seeds"
+    assert spell_power(1.0, 1, 1.0) == "a gain of 1.00 needs 10 seeds (by the spread over seeds alone)"
 
 
 def test_a_plan_asks_with_the_scores_of_finished_runs() -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -92,7 +93,12 @@ def test_a_missing_task_is_asked_for(launch: Launch, capsys: Output, words: tupl
         (("taks=ner",), "taks: there is no such key; did you mean 'task'?"),
         (("task=ner", "task.training.epoch=3"), "there is no such key; did you mean 'task.training.epochs'?"),
         (("task=ner", "limit=x"), "limit: input should be a valid integer"),
-        (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m"),
+        (("task=ner,pos",), "task=ner,pos: several values are a sweep: add -m\n"),
+        (
+            ("task=ner", "data.train=/x/a,b.conll"),
+            "add -m; a value that is text is given as \"data.train='/x/a,b.conll'\"\n",
+        ),
+        (("experiment=table1",), "experiment: there is no such key; -m +experiment=NAME starts the sweep"),
         (("ner",), "ner: expected KEY=VALUE"),
         (("task==ner",), "task==ner: expected KEY=VALUE"),
         (("täsk=ner",), "täsk=ner: expected KEY=VALUE"),
@@ -415,3 +421,41 @@ def test_a_plan_refuses_what_only_files_can_tell(
     own = [f"encoder.file={tmp_path / 'vectors.txt'}"] if "encoder=words" in words else []
     assert launch_runs("", [*words, *own, "plan=true", *places(tmp_path)]) == 2
     assert message in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"", r":1: expected the line '# @package _global_', without which nothing"),
+        (b"hydra: {sweeper: {params: {task: ner}}}", r":1: expected the line '# @package _global_'"),
+        (b"# @package _global_\nx: 1\n", r": expected hydra\.sweeper\.params, the values to try; got none"),
+        (b"# @package _global_\n# caf\xe9\nhydra: {}\n", r":2: expected UTF-8, got the byte 0xe9; convert"),
+        (
+            b"# @package _global_\nhydra: {sweeper: {params: {task: ner}, table: {titel: x}}}\n",
+            r"hydra\.sweeper\.table\.titel: there is no such key; did you mean 'title'\?",
+        ),
+    ],
+)
+def test_a_file_that_is_no_experiment_is_refused_before_anything_runs(
+    content: bytes,
+    message: str,
+    launch: Launch,
+    capsys: Output,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(directories, "_own", [])
+    (tmp_path / "own" / "experiment").mkdir(parents=True)
+    (tmp_path / "own" / "experiment" / "mine.yaml").write_bytes(content)
+    assert launch("-m", "+experiment=mine", "--config-dir", str(tmp_path / "own"), "plan=true") == 2
+    assert re.search(message, capsys.readouterr().err)
+
+
+def test_another_group_that_is_no_utf8_is_named(
+    launch: Launch, capsys: Output, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(directories, "_own", [])
+    (tmp_path / "own" / "size").mkdir(parents=True)
+    (tmp_path / "own" / "size" / "mine.yaml").write_bytes(b"# caf\xe9\n")
+    assert launch("task=ner", "size=mine", "--config-dir", str(tmp_path / "own"), "plan=true") == 2
+    assert "mine.yaml:1: expected UTF-8, got the byte 0xe9" in capsys.readouterr().err
