@@ -60,6 +60,7 @@ def locate_run(config: RunConfig) -> Target:
         read_record(record)  # reports a damaged one
     else:
         _check_text(config, load_task(config.task))  # reports settings that do not fit
+        _mention_encoder(config)
         require_tracker(config.tracking)
     return Target(
         key=str(directory),
@@ -82,6 +83,18 @@ def _check_text(config: RunConfig, task: AnyTask) -> None:
 
     corpus = find_corpus(config, print_once)
     check_documents(task, read_examples(task, corpus), config.encoder.context, corpus.name)
+
+
+def _mention_encoder(config: RunConfig) -> None:
+    """Published runs of an encoder are found by its fingerprint."""
+    from elmo_bench.runs.encoder import plan_run_encoder
+
+    planned = plan_run_encoder(config, print_once) if config.elmo.where != "none" else None
+    if planned:
+        name = planned.card.name
+        print_once(
+            f"encoder {name}: the first run that reads it makes it; published runs are found only then"
+        )
 
 
 def comment_seeds(plan: Plan) -> list[str]:

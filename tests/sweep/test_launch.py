@@ -17,6 +17,7 @@ from elmo_bench.sweep.arguments import read_arguments
 from elmo_bench.sweep.compose import Composer, open_composer
 from elmo_bench.sweep.jobs import read_choices
 from elmo_bench.sweep.launch import select
+from elmo_bench.sweep.printing import print_once
 from elmo_bench.sweep.scripts import RUNS, TRAININGS, launch_runs, launch_training
 from elmo_bench.types import UsageError
 from tests.support.caches import copy_cache
@@ -61,6 +62,13 @@ def test_every_form_of_true_plans(launch: Launch, capsys: Output, plan: str, swe
 def test_what_is_no_truth_value_is_refused(launch: Launch, capsys: Output) -> None:
     assert launch("task=ner", "plan=perhaps") == 2
     assert "error: plan: input should be a valid boolean" in capsys.readouterr().err
+
+
+def test_a_plan_says_that_an_encoder_is_still_to_be_made(launch: Launch, capsys: Output) -> None:
+    print_once.cache_clear()
+    assert launch("task=ner", "elmo=none,paper", "seed=1,2", "plan=true", "-m") == 0
+    note = "encoder sample: the first run that reads it makes it; published runs are found only then\n"
+    assert capsys.readouterr().out.count(note) == 1
 
 
 @pytest.mark.parametrize("words", [("debug=null",), ("debug=null", "-m")])
