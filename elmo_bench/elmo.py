@@ -72,7 +72,7 @@ class FrozenEncoder:
         embedded = self.embed(sentences)
         if layer_norm and embedded:
             embedded = _normalise_together(embedded)
-        factors = scale.astype(np.float32) * shares.astype(np.float32)
+        factors = np.float32(scale.item()) * shares.astype(np.float32)
         return [np.tensordot(factors, layers, axes=1) for layers in embedded]
 
 

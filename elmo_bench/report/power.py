@@ -90,7 +90,7 @@ def spell_power(deviation: float, seeds: int, gain: float) -> str:
         needed = seeds_for(gain, deviation)
         number = f"more than {MOST_SEEDS}" if needed is None else str(needed)
         parts.append(f"a gain of {abs(gain):.2f} needs {number} seeds")
-    return "; ".join(parts) + " (by the spread over seeds alone)"
+    return f"{'; '.join(parts)} (by the spread over seeds alone)" if parts else ""
 
 
 def _power(shift: float, freedom: float, significance: float = SIGNIFICANCE) -> float:

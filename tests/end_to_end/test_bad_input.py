@@ -66,8 +66,8 @@ def test_mistakes_in_data(tmp_path: Path, train: str, complaint: str) -> None:
 @pytest.mark.parametrize(
     ("train", "complaint"),
     [
-        ("absent.conll", "absent.conll: no such file (data.train); give data.train=FILE\n"),
-        (".", ".: expected a file, got a directory (data.train); give data.train=FILE\n"),
+        ("absent.conll", "absent.conll: no such file"),
+        (".", ".: expected a file, got a directory"),
     ],
 )
 def test_a_file_of_ones_own_that_is_none(
@@ -75,7 +75,9 @@ def test_a_file_of_ones_own_that_is_none(
 ) -> None:
     words = [word for word in own_files(tmp_path) if not word.startswith("data.train=")]
     assert launch_runs("", [*words, f"data.train={train}"]) == 3
-    assert capsys.readouterr().err == f"error: {complaint}"
+    where = f"(data.train, looked for in {Path.cwd()})"
+    remedy = "give data.train=FILE, or type a command about a finished run where that was made"
+    assert capsys.readouterr().err == f"error: {complaint} {where}; {remedy}\n"
 
 
 def test_own_files_run(tmp_path: Path) -> None:

@@ -80,7 +80,7 @@ def _of_vectors(scenario: str, *names: str) -> dict[tuple[str, str], str]:
         for name in names
         for ending, writer in (
             ("", "VectorFile.finish"),
-            (".part", "VectorFile.write"),
+            (".part", "VectorFile.open_unfinished"),
             (".part.json", "VectorFile.note"),
         )
     }

@@ -155,6 +155,8 @@ class LoadedTransformer:
                     self._hidden_states(np.array([[first, other]]), np.ones((1, 2), np.int64))
                     for other in others
                 ]
+        except torch.OutOfMemoryError:
+            raise
         except Exception as error:  # a key of config.json may ask for anything
             raise DataError(
                 f"{name}: the model of its config.json cannot read two pieces "

@@ -61,6 +61,7 @@ def load_model(files: ModelFiles, dtype: torch.dtype, device: torch.device) -> A
             raise DataError(
                 f"{files.directory}: the weights cannot be loaded ({_one_line(error)})"
             ) from error
+    del weights  # before the fast products copy theirs
     _refuse_foreign(files, model.state_dict().keys(), found)
     _refuse_quantised(files, model.state_dict(), types)
     _use_fast_products(model.eval().requires_grad_(False).to(device))
